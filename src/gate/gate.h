@@ -1,0 +1,77 @@
+// Gate: the valve on one protocol's traffic, as app drives it. One gate per file; all share
+// gate_core.h. Invariant: a gate passes nothing unless Permit::MayAdmit / MayAct says so with a
+// fresh clock reading at every admission, forwarded request and chunk. SetValve only makes it
+// prompt; the permit makes it safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "gate/options.h"
+#include "lease/permit.h"
+#include "loop/loop.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+
+namespace leasehold::gate {
+
+// What a gate borrows. All outlive it.
+struct Host {
+  loop::Loop& loop;
+  observe::Log& log;
+  observe::Metrics& metrics;
+  const lease::Permit& permit;
+  std::string lease;
+  std::string node_id;
+  std::string process_id;
+  base::Duration drain_tunnels;
+  // A gate saw the permit expired at an admission or a chunk before anyone told it: the driver
+  // looks at once.
+  std::function<void()> on_expired;
+  // In flight became zero while draining (or was zero when draining began). Called from the loop,
+  // never inside SetValve.
+  std::function<void()> on_empty;
+};
+
+struct ValveChange {
+  lease::Valve valve = lease::Valve::kClosed;
+  bool lost = false;  // kClosed: cut at once; otherwise what is left after a drain is shut (http:
+                      // 503 where no byte was sent)
+  base::MonoTime drain_end;  // kDraining
+  std::string reason;        // for refusals' bodies and logs
+  std::string lease_state;   // word of DESIGN 2.4, for problem bodies ("standby", "draining", ...)
+};
+
+struct GateStatus {
+  std::string name;
+  std::string type;    // "http", "tcp"
+  std::string listen;  // as bound; "" while not listening
+  std::string upstream;
+  std::string state;  // "closed", "holding", "open", "draining"
+  uint64_t connections = 0;
+  uint64_t in_flight = 0;
+  uint64_t held = 0;
+};
+
+class Gate {
+ public:
+  virtual ~Gate() = default;
+  // Binds what must listen on a standby too. An error names the address and the system's reason.
+  virtual base::Status Start() = 0;
+  // kOpen may have to bind (tcp refuse): an error means the lease cannot be served here (engine:
+  // StartFailed).
+  virtual base::Status SetValve(const ValveChange& change) = 0;
+  // Draining and nothing admitted is unfinished.
+  virtual bool empty() const = 0;
+  virtual GateStatus status() const = 0;
+  virtual const Options& options() const = 0;
+};
+
+std::unique_ptr<Gate> MakeTcpGate(const Options& options, Host host);
+std::unique_ptr<Gate> MakeHttpGate(const Options& options, Host host);
+
+}  // namespace leasehold::gate

@@ -1,0 +1,51 @@
+// Options of one gate, as `sidecar.conf` gives them (DESIGN 4).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/address.h"
+#include "base/time.h"
+
+namespace leasehold::gate {
+
+enum class Type { kTcp, kHttp };
+enum class StandbyPolicy {
+  kRefuse,  // tcp: not listening
+  kClose,   // tcp: accept and close at once
+  kReject,  // http: 503
+  kHold,    // queue, bounded
+};
+enum class OnLoss { kCut, kFinish };
+
+struct Options {
+  std::string name;
+  Type type = Type::kHttp;
+  std::string lease;  // name of its lease; filled in when there is only one
+  base::Address listen;
+  base::Address upstream;
+  StandbyPolicy standby = StandbyPolicy::kReject;  // tcp default: kRefuse
+  OnLoss on_loss = OnLoss::kCut;
+  bool outbound =
+      false;  // from the application: stays open during a drain until just before the release
+
+  uint32_t max_connections = 10000;
+  uint32_t max_held = 1000;
+  uint64_t head_bytes_max = 16 * 1024;   // request or response head
+  uint64_t target_bytes_max = 8 * 1024;  // request target: 414 above
+  uint64_t body_bytes_max = 0;           // request body: 413 above; 0: no limit
+  uint64_t buffer_bytes = 64 * 1024;     // a direction
+  base::Duration hold_timeout;           // zero: grace + hold-off + 5 s, filled in by config
+  base::Duration head_timeout = base::Duration::Seconds(10);  // 408
+  base::Duration idle_timeout =
+      base::Duration::Seconds(75);  // keep-alive, and tcp without bytes when set
+  base::Duration body_timeout = base::Duration::Seconds(30);      // between two reads of a body
+  base::Duration connect_timeout = base::Duration::Seconds(2);    // 502 / 504
+  base::Duration response_timeout = base::Duration::Seconds(60);  // upstream's head: 504
+  base::Duration tunnel_idle_timeout =
+      base::Duration::Seconds(3600);  // tcp and upgraded connections
+  base::Duration upstream_idle_timeout = base::Duration::Seconds(30);  // pooled connections
+  uint32_t upstream_idle_max = 128;                                    // pooled connections kept
+};
+
+}  // namespace leasehold::gate

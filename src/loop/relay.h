@@ -1,0 +1,43 @@
+// Relay: moves bytes between two connected descriptors, both ways, half-close kept, bounded memory,
+// back-pressure by construction. Splices through a pipe or copies, whichever bench/ found cheaper.
+// Every chunk asks `may_pass` first with a fresh clock, so a stalled loop cannot carry bytes past
+// expiry.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "loop/loop.h"
+
+namespace leasehold::loop {
+
+struct RelayOptions {
+  size_t buffer_bytes = 64 * 1024;  // a direction
+  base::Duration idle_timeout;      // zero: none
+};
+
+struct RelayStats {
+  uint64_t a_to_b = 0;
+  uint64_t b_to_a = 0;
+};
+
+class Relay {
+ public:
+  // `done` once, from the loop: ok when both sides ended in order, an error otherwise (reset,
+  // refused by may_pass, idle time-out). Takes ownership of both descriptors.
+  // `first_for_b`/`first_for_a` are sent before anything else.
+  using DoneCallback = std::function<void(base::Status, const RelayStats&)>;
+  static std::unique_ptr<Relay> Start(Loop& loop, int fd_a, int fd_b, std::string_view first_for_b,
+                                      std::string_view first_for_a, const RelayOptions& options,
+                                      std::function<bool()> may_pass, DoneCallback done);
+  virtual ~Relay() = default;  // closes both sides at once; `done` is not called
+  virtual RelayStats stats() const = 0;
+  // Closes both sides with RST when destroyed.
+  virtual void ResetOnClose() = 0;
+};
+
+}  // namespace leasehold::loop
