@@ -1,0 +1,60 @@
+#include "lease/record.h"
+
+namespace leasehold::lease {
+namespace {
+
+base::Error Invalid(const Record& record, std::string_view what) {
+  std::string message = "the record of lease '";
+  message.append(record.lease).append("' has ").append(what);
+  message.append("; it is left as it is");
+  return {base::ErrorCode::kInvalid, std::move(message)};
+}
+
+}  // namespace
+
+std::string_view RecordStateName(RecordState state) {
+  switch (state) {
+    case RecordState::kHeld: return "held";
+    case RecordState::kDraining: return "draining";
+    case RecordState::kReleased: return "released";
+  }
+  CHECK(false, "a RecordState outside its list");
+}
+
+std::optional<RecordState> ParseRecordState(std::string_view name) {
+  for (const auto state : {RecordState::kHeld, RecordState::kDraining, RecordState::kReleased}) {
+    if (name == RecordStateName(state)) return state;
+  }
+  return std::nullopt;
+}
+
+// Read from the right it is unambiguous whatever the process id holds: token and beat are digits.
+Version MakeVersion(const Record& record) {
+  Version version = record.process_id;
+  version.append("/").append(std::to_string(record.token));
+  version.append("/").append(std::to_string(record.beat));
+  return version;
+}
+
+// The format is looked at first: what the other members of a higher format mean is not ours to
+// judge.
+base::Status ValidateRecord(const Record& record) {
+  if (record.format < 1 || record.format > kRecordFormat) {
+    return Invalid(record, "format " + std::to_string(record.format) + ", but this program knows " +
+                               "formats 1 to " + std::to_string(kRecordFormat) +
+                               " (a newer Leasehold wrote it: upgrade this one)");
+  }
+  if (record.lease.empty()) return Invalid(record, "an empty lease name");
+  if (record.node_id.empty()) return Invalid(record, "an empty node_id, which must name a holder");
+  if (record.process_id.empty()) {
+    return Invalid(record, "an empty process_id, which must name a holder's process");
+  }
+  if (record.ttl_ms < kTtlMillisMin || record.ttl_ms > kTtlMillisMax) {
+    return Invalid(record, "ttl_ms " + std::to_string(record.ttl_ms) + ", which must be from " +
+                               std::to_string(kTtlMillisMin) + " to " +
+                               std::to_string(kTtlMillisMax));
+  }
+  return {};
+}
+
+}  // namespace leasehold::lease
