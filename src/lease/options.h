@@ -23,7 +23,8 @@ struct Options {
   double max_clock_drift = 0.001;                    // ratio, 0..0.05
   base::Duration step_down_grace = base::Duration::Seconds(20);
   base::Duration drain_tunnels = base::Duration::Seconds(2);
-  base::Duration step_down_hold_off = base::Duration::Seconds(5);
+  std::optional<base::Duration>
+      step_down_hold_off;                       // unset: 5 s, more where TTL and polls are slow
   std::optional<base::Duration> poll_interval;  // unset: derived
   bool fail_if_held = false;
   OnTokenRegression on_token_regression = OnTokenRegression::kContinue;
@@ -52,9 +53,10 @@ struct Timing {
   }
 };
 
-// Errors name the option, its value and what would be right. All of them at once.
+// All errors at once. Each message is "<option> = <value>: <sentence saying what would be right>",
+// so that config can put file and line before it.
 std::vector<base::Error> Validate(const Options& options);
-// What `check` warns of: risky but allowed (TTL below 2 s or above 120 s, ...).
+// What `check` warns of: risky but allowed (TTL below 2 s or above 120 s, ...). Same form.
 std::vector<std::string> Warnings(const Options& options);
 // Options must have passed Validate().
 Timing Derive(const Options& options);
