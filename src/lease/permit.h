@@ -33,6 +33,8 @@ class Permit {
 
  private:
   friend class Engine;
+  friend struct PermitForTest;  // tests/lib/permit_for_test.h: a permit in a chosen state, for
+                                // gates' tests
   Valve valve_ = Valve::kClosed;
   uint64_t token_ = 0;
   base::MonoTime expiry_;

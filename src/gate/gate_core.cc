@@ -1,0 +1,209 @@
+#include "gate/gate_core.h"
+
+#include "base/check.h"
+
+namespace leasehold::gate {
+
+using lease::Valve;
+
+std::string_view RefusalName(Refusal reason) {
+  switch (reason) {
+    case Refusal::kClosed: return "closed";
+    case Refusal::kDraining: return "draining";
+    case Refusal::kExpired: return "expired";
+    case Refusal::kHoldFull: return "hold_full";
+    case Refusal::kHoldTimeout: return "hold_timeout";
+    case Refusal::kMaxConnections: return "max_connections";
+  }
+  return "unknown";
+}
+
+std::string_view ValveName(Valve valve) {
+  switch (valve) {
+    case Valve::kClosed: return "closed";
+    case Valve::kHolding: return "holding";
+    case Valve::kOpen: return "open";
+    case Valve::kDraining: return "draining";
+  }
+  return "unknown";
+}
+
+Ticket& Ticket::operator=(Ticket&& other) noexcept {
+  if (this != &other) {
+    Finish();
+    core_ = other.core_;
+    other.core_ = nullptr;
+  }
+  return *this;
+}
+
+void Ticket::Finish() {
+  if (core_ != nullptr) {
+    GateCore* core = core_;
+    core_ = nullptr;
+    core->Finished();
+  }
+}
+
+GateCore::GateCore(const Options& options)
+    : outbound_(options.outbound),
+      hold_policy_(options.standby == StandbyPolicy::kHold),
+      finish_on_loss_(options.on_loss == OnLoss::kFinish),
+      hold_timeout_(options.hold_timeout),
+      queue_(options.max_held) {}
+
+GateCore::~GateCore() {
+  CHECK(in_flight_ == 0, "a gate's tickets must be finished before its core");
+}
+
+void GateCore::SetValve(Valve valve, base::MonoTime now, base::MonoTime drain_end,
+                        base::Duration drain_tunnels) {
+  const bool joins = valve == Valve::kDraining && valve_ == Valve::kDraining;
+  valve_ = valve;
+  saw_expired_ = false;
+  expired_reported_ = false;
+  if (valve != Valve::kDraining) {
+    drain_end_ = base::MonoTime::Never();
+    tunnels_end_ = base::MonoTime::Never();
+    return;
+  }
+  drain_end_ = drain_end;
+  const base::MonoTime start = joins ? tunnels_end_ : now + drain_tunnels;
+  tunnels_end_ = base::Min(start, drain_end);
+  if (!joins) {
+    waiting_for_tunnels_ = true;
+    empty_reported_ = false;
+  }
+}
+
+Valve GateCore::Effective(base::MonoTime now, const lease::Permit& permit) {
+  if (valve_ == Valve::kClosed) {
+    return Valve::kClosed;
+  }
+  if (!permit.MayAct(now)) {
+    saw_expired_ = true;
+    return Valve::kClosed;
+  }
+  // The engine speaks to several gates in turn, so that its word may be ahead of this gate's.
+  if (valve_ == Valve::kDraining || permit.valve() == Valve::kDraining) {
+    return Valve::kDraining;
+  }
+  if (valve_ == Valve::kHolding || permit.valve() == Valve::kHolding) {
+    return Valve::kHolding;
+  }
+  return Valve::kOpen;
+}
+
+bool GateCore::AdmitsWhile(Valve effective) const {
+  return effective == Valve::kOpen || (outbound_ && effective == Valve::kDraining);
+}
+
+bool GateCore::HoldsWhile(Valve effective) const {
+  // While a renewal is being confirmed everything is held, whatever the standby policy
+  // (DESIGN 2.2).
+  return effective == Valve::kHolding || (hold_policy_ && !AdmitsWhile(effective));
+}
+
+Decision GateCore::Admit(base::MonoTime now, const lease::Permit& permit, Ticket& ticket) {
+  const Valve effective = Effective(now, permit);
+  if (AdmitsWhile(effective)) {
+    Arm(ticket);
+    return {Verdict::kAdmit, Refusal::kClosed};
+  }
+  if (HoldsWhile(effective)) {
+    return {Verdict::kHold, Refusal::kClosed};
+  }
+  Refusal reason = Refusal::kClosed;
+  if (effective == Valve::kDraining) {
+    reason = Refusal::kDraining;
+  } else if (valve_ != Valve::kClosed) {
+    reason = Refusal::kExpired;
+  }
+  CountRefusal(reason);
+  return {Verdict::kRefuse, reason};
+}
+
+bool GateCore::MayPass(base::MonoTime now, const lease::Permit& permit) {
+  if (permit.MayAct(now)) {
+    return true;
+  }
+  if (valve_ != Valve::kClosed) {
+    saw_expired_ = true;
+  }
+  return finish_on_loss_;
+}
+
+bool GateCore::Hold(HoldEntry& entry, base::MonoTime now) {
+  if (!queue_.Push(entry, now + hold_timeout_)) {
+    CountRefusal(Refusal::kHoldFull);
+    return false;
+  }
+  return true;
+}
+
+bool GateCore::HoldAgain(HoldEntry& entry) {
+  if (!queue_.Push(entry, entry.hold_deadline())) {
+    CountRefusal(Refusal::kHoldFull);
+    return false;
+  }
+  return true;
+}
+
+HoldEntry* GateCore::NextToServe(base::MonoTime now, const lease::Permit& permit, Ticket& ticket) {
+  if (queue_.front() == nullptr || !AdmitsWhile(Effective(now, permit))) {
+    return nullptr;
+  }
+  Arm(ticket);
+  return queue_.Pop();
+}
+
+HoldEntry* GateCore::NextToRefuse(base::MonoTime now, Refusal* reason) {
+  HoldEntry* entry = queue_.front();
+  if (entry == nullptr) {
+    return nullptr;
+  }
+  if (entry->hold_deadline() <= now) {
+    *reason = Refusal::kHoldTimeout;
+  } else if (!HoldsWhile(valve_) && !AdmitsWhile(valve_)) {
+    *reason = valve_ == Valve::kDraining ? Refusal::kDraining : Refusal::kClosed;
+  } else {
+    return nullptr;
+  }
+  CountRefusal(*reason);
+  return queue_.Pop();
+}
+
+bool GateCore::empty() const {
+  return valve_ == Valve::kDraining && (in_flight_ == 0 || !waiting_for_tunnels_);
+}
+
+bool GateCore::TakeBecameEmpty() {
+  if (!empty() || empty_reported_) {
+    return false;
+  }
+  empty_reported_ = true;
+  return true;
+}
+
+void GateCore::StopWaitingForTunnels() { waiting_for_tunnels_ = false; }
+
+bool GateCore::TakeSawExpired() {
+  if (!saw_expired_ || expired_reported_) {
+    return false;
+  }
+  expired_reported_ = true;
+  return true;
+}
+
+void GateCore::Arm(Ticket& ticket) {
+  CHECK(!ticket.admitted(), "a ticket admits one piece of work");
+  ticket.core_ = this;
+  ++in_flight_;
+}
+
+void GateCore::Finished() {
+  CHECK(in_flight_ > 0, "more work finished than was admitted");
+  --in_flight_;
+}
+
+}  // namespace leasehold::gate
