@@ -1,16 +1,16 @@
 // Event and EventBus: what happened, told once to everyone who listens (log, signal socket, event
 // stream, audit). Names and reasons are the closed lists of lease/events.h plus gate.* and app.*;
-// words of DESIGN 2.4.
+// words of DESIGN 2.4. Owned by app. Invariant: every subscriber sees every event once, in the
+// order of the ids, also when a subscriber publishes, subscribes or unsubscribes from inside its
+// call.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
-#include <memory>
+#include <list>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/time.h"
 
@@ -30,15 +30,19 @@ struct Event {
   std::string detail;    // a sentence, may be empty
 };
 
-// {"event":"lease.acquired","id":7,"lease":"orders","token":"12",...}: one line, no newline.
+// {"event":"lease.acquired","id":7,"at":"...","lease":"orders","token":"12",
+//  "holder":{"node_id":"...","process_id":"..."},"reason":""}: one line, no newline. Members that
+// only some events have follow where set: grace_ms (lease.draining: always), gate, detail.
 std::string EventJson(const Event& event);
 
 class EventBus {
  public:
   using Subscriber = std::function<void(const Event&)>;
   explicit EventBus(size_t history_max = 1024);
+  EventBus(const EventBus&) = delete;
+  EventBus& operator=(const EventBus&) = delete;
   // Gives the event its id, keeps it in the bounded history, calls subscribers in order of
-  // subscription.
+  // subscription. From inside a subscriber: takes its turn after the event being told.
   void Publish(Event event);
   uint64_t Subscribe(Subscriber subscriber);
   void Unsubscribe(uint64_t subscription);  // safe inside a subscriber
@@ -48,8 +52,12 @@ class EventBus {
   size_t history_max_;
   uint64_t next_id_ = 1;
   uint64_t next_subscription_ = 1;
+  bool telling_ = false;
   std::deque<Event> history_;
-  std::vector<std::pair<uint64_t, Subscriber>> subscribers_;
+  std::deque<Event> waiting_;  // published while another event was being told
+  // A list: a subscriber stays where it is while it runs, whatever it adds. One that is gone keeps
+  // its place (id 0) until the telling is over.
+  std::list<std::pair<uint64_t, Subscriber>> subscribers_;
 };
 
 }  // namespace leasehold::observe

@@ -1,5 +1,8 @@
 // Log: one line per state change, logfmt or JSON, to standard error. Never a payload, never a
-// secret. The one door to spdlog is log.cc. A line: ts level event msg key=value...
+// secret. The one door to spdlog is log.cc. A line: ts level event msg key=value... Owned by app,
+// borrowed by every room. Invariants: one call is one line, whatever bytes it is given; a line is
+// with the kernel when the call returns (kill -9 loses none); a reader of standard error that has
+// stopped reading costs lines (counted, told later as log.dropped), never the loop's time.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +21,10 @@ struct Field {
   Field(std::string_view k, const char* v) : key(k), text(v) {}
   Field(std::string_view k, const std::string& v) : key(k), text(v) {}
   Field(std::string_view k, uint64_t v) : key(k), text(std::to_string(v)), quoted(false) {}
+  Field(std::string_view k, int64_t v) : key(k), text(std::to_string(v)), quoted(false) {}
+  Field(std::string_view k, uint32_t v) : key(k), text(std::to_string(v)), quoted(false) {}
   Field(std::string_view k, int v) : key(k), text(std::to_string(v)), quoted(false) {}
+  Field(std::string_view k, bool v) : key(k), text(v ? "true" : "false"), quoted(false) {}
   Field(std::string_view k, base::Duration v);  // "250ms"
   std::string_view key;
   std::string text;
@@ -31,6 +37,8 @@ class Log {
   explicit Log(const LogOptions& options);
   // A log that writes nowhere, for tests.
   static std::unique_ptr<Log> Silent();
+  // The same to another descriptor, which is borrowed and must outlive the log.
+  static std::unique_ptr<Log> ToDescriptor(const LogOptions& options, int fd);
   ~Log();
 
   // `event` is a dotted word ("lease.acquired", "gate.listen"); `message` one sentence for people.
