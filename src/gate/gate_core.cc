@@ -199,6 +199,9 @@ void GateCore::Arm(Ticket& ticket) {
   CHECK(!ticket.admitted(), "a ticket admits one piece of work");
   ticket.core_ = this;
   ++in_flight_;
+  if (waiting_for_tunnels_) {
+    empty_reported_ = false;  // an outbound gate in a drain: empty no longer, and again later
+  }
 }
 
 void GateCore::Finished() {

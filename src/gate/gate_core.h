@@ -115,8 +115,8 @@ class GateCore {
   uint64_t in_flight() const { return in_flight_; }
   // Draining, and nothing is left to wait for.
   bool empty() const;
-  // True once per drain: when it has become empty(), be it at once. Ask after SetValve, after a
-  // Ticket finished, after StopWaitingForTunnels.
+  // True once per drain: when it has become empty(), be it at once (an outbound gate, which admits
+  // on: once each time). Ask after SetValve, after a Ticket finished, after StopWaitingForTunnels.
   bool TakeBecameEmpty();
   // For an outbound tcp gate at tunnels_end(): what is open goes on until the release, but the
   // drain waits no longer for it.
