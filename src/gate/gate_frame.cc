@@ -1,0 +1,207 @@
+#include "gate/gate_frame.h"
+
+#include <utility>
+
+#include "loop/stream.h"
+
+namespace leasehold::gate {
+
+using lease::Valve;
+using loop::Loop;
+
+GateFrame::GateFrame(const Options& options, Host host, std::string_view type)
+    : options_(options),
+      host_(std::move(host)),
+      type_(type),
+      labels_({{"gate", options.name}, {"lease", host_.lease}}),
+      listen_address_(options.listen),
+      core_(options),
+      hold_timer_(host_.loop,
+                  [this] {
+                    RefuseHeld();
+                    ArmTimers();
+                  }),
+      tunnels_timer_(host_.loop, [this] { TunnelsEnd(); }),
+      accepted_(host_.metrics.AddCounter("leasehold_gate_connections_total",
+                                         "Connections accepted by a gate.", labels_)),
+      self_(std::make_shared<GateFrame*>(this)) {
+  host_.metrics.AddCollector([weak = std::weak_ptr<GateFrame*>(self_)](observe::Samples& samples) {
+    if (auto self = weak.lock()) {
+      (*self)->Collect(samples);
+    }
+  });
+}
+
+GateFrame::~GateFrame() = default;
+
+base::Status GateFrame::SetValve(const ValveChange& change) {
+  change_ = change;
+  core_.SetValve(change.valve, Loop::Now(), change.drain_end, host_.drain_tunnels);
+  base::Status status = OnValve(change);
+  if (!status.ok()) {
+    core_.SetValve(Valve::kClosed, Loop::Now());
+  }
+  ServeHeld();
+  RefuseHeld();
+  ArmTimers();
+  TellHost();
+  return status;
+}
+
+GateStatus GateFrame::status() const {
+  GateStatus status;
+  status.name = options_.name;
+  status.type = type_;
+  status.listen = listener_ == nullptr ? "" : listener_->bound().ToString();
+  status.upstream = options_.upstream.ToString();
+  status.state = ValveName(core_.valve());
+  status.connections = connections();
+  status.in_flight = core_.in_flight();
+  status.held = core_.held();
+  return status;
+}
+
+base::Status GateFrame::Listen() {
+  if (listener_ != nullptr) {
+    return {};
+  }
+  auto opened = loop::Listener::Open(
+      host_.loop, listen_address_, {},
+      [this](int fd, std::string peer) { Accept(fd, std::move(peer)); },
+      [this](const base::Error& error) { AcceptTrouble(error); });
+  if (!opened.ok()) {
+    return base::Error{opened.error().code,
+                       "gate \"" + options_.name + "\": " + opened.error().message};
+  }
+  listener_ = std::move(opened).value();
+  listen_address_ = listener_->bound();
+  host_.log.Info("gate.listen", "listening",
+                 {{"gate", options_.name}, {"address", listen_address_.ToString()}});
+  return {};
+}
+
+void GateFrame::Accept(int fd, std::string peer) {
+  accepted_.Add();
+  if (connections() >= options_.max_connections) {
+    core_.CountRefusal(Refusal::kMaxConnections);
+    // Closed, not left in the kernel's backlog: a client that is told can go elsewhere.
+    loop::AdoptSocket(host_.loop, fd, std::move(peer)).reset();
+    return;
+  }
+  OnAccepted(fd, std::move(peer));
+}
+
+void GateFrame::AcceptTrouble(const base::Error& error) {
+  host_.log.Warn("gate.accept", "cannot accept connections; trying again",
+                 {{"gate", options_.name}, {"error", error.message}});
+}
+
+Decision GateFrame::Admit(Ticket& ticket) {
+  const Decision decision = core_.Admit(Loop::Now(), host_.permit, ticket);
+  if (decision.verdict != Verdict::kAdmit) {
+    TellHost();
+  }
+  return decision;
+}
+
+bool GateFrame::MayPass() {
+  const bool may = core_.MayPass(Loop::Now(), host_.permit);
+  TellHost();  // also when it may: on_loss = "finish" passes chunks after expiry
+  return may;
+}
+
+bool GateFrame::Hold(HoldEntry& entry) {
+  if (!core_.Hold(entry, Loop::Now())) {
+    return false;
+  }
+  if (!hold_timer_.armed()) {
+    hold_timer_.StartAt(core_.next_hold_deadline());
+  }
+  return true;
+}
+
+void GateFrame::Finished(Ticket& ticket) {
+  ticket.Finish();
+  TellHost();
+}
+
+void GateFrame::ServeHeld() {
+  while (true) {
+    Ticket ticket;
+    HoldEntry* entry = core_.NextToServe(Loop::Now(), host_.permit, ticket);
+    if (entry == nullptr) {
+      return;
+    }
+    Serve(*entry, std::move(ticket));
+  }
+}
+
+void GateFrame::RefuseHeld() {
+  Refusal reason = Refusal::kClosed;
+  while (HoldEntry* entry = core_.NextToRefuse(Loop::Now(), &reason)) {
+    Refuse(*entry, reason);
+  }
+}
+
+void GateFrame::ArmTimers() {
+  hold_timer_.StartAt(core_.next_hold_deadline());
+  tunnels_timer_.StartAt(core_.tunnels_end());  // Never() unless draining
+}
+
+void GateFrame::TunnelsEnd() {
+  if (options_.outbound) {
+    core_.StopWaitingForTunnels();
+  } else {
+    CutTunnels();
+  }
+  TellHost();
+}
+
+void GateFrame::TellHost() {
+  if (core_.TakeBecameEmpty()) {
+    host_.loop.Post([weak = std::weak_ptr<GateFrame*>(self_)] {
+      auto self = weak.lock();
+      // The drain may have been called off since; the next one reports anew.
+      if (self != nullptr && (*self)->core_.empty() && (*self)->host_.on_empty) {
+        (*self)->host_.on_empty();
+      }
+    });
+  }
+  if (core_.TakeSawExpired()) {
+    host_.loop.Post([weak = std::weak_ptr<GateFrame*>(self_)] {
+      auto self = weak.lock();
+      if (self != nullptr && (*self)->host_.on_expired) {
+        (*self)->host_.on_expired();
+      }
+    });
+  }
+}
+
+void GateFrame::Collect(observe::Samples& samples) const {
+  const bool open = core_.valve() == Valve::kOpen && host_.permit.MayAdmit(Loop::Now());
+  samples.Gauge("leasehold_gate_open", "1 while the gate admits, by a fresh look at the permit.",
+                labels_, open ? 1 : 0);
+  samples.Gauge("leasehold_gate_connections", "Downstream connections open now.", labels_,
+                static_cast<double>(connections()));
+  samples.Gauge("leasehold_gate_in_flight", "Admitted and not yet finished.", labels_,
+                static_cast<double>(core_.in_flight()));
+  samples.Gauge("leasehold_gate_held", "Waiting for the gate to open.", labels_,
+                static_cast<double>(core_.held()));
+  for (size_t i = 0; i < kRefusalCount; ++i) {
+    const auto reason = static_cast<Refusal>(i);
+    observe::Labels labels = labels_;
+    labels["reason"] = RefusalName(reason);
+    samples.CounterValue("leasehold_gate_refused_total",
+                         "Requests or connections refused by a gate, by reason.", labels,
+                         static_cast<double>(core_.refusals(reason)));
+  }
+  observe::Labels labels = labels_;
+  labels["direction"] = "upstream";
+  samples.CounterValue("leasehold_gate_bytes_total", "Bytes carried, by where they went.", labels,
+                       static_cast<double>(bytes_to_upstream()));
+  labels["direction"] = "downstream";
+  samples.CounterValue("leasehold_gate_bytes_total", "Bytes carried, by where they went.", labels,
+                       static_cast<double>(bytes_to_downstream()));
+}
+
+}  // namespace leasehold::gate
