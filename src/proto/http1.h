@@ -163,6 +163,7 @@ class Parser {
   // Adds input to `block` up to its end; `consumed` says how much of it that took.
   Block Collect(std::string& block, std::string_view input, bool first_line, size_t& consumed);
   Block FindEnd(std::string_view block, bool first_line, size_t& end);
+  void FailTooLarge(bool first_line);
   bool CheckLine(std::string_view line, bool first);
   bool CheckFirstLine(std::string_view line);
   bool CheckUnfinished(std::string_view block, size_t from, bool first_line);

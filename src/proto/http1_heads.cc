@@ -20,14 +20,6 @@ bool IsIdempotent(std::string_view method) {  // RFC 9110 9.2.2
          method == "OPTIONS" || method == "TRACE";
 }
 
-// Methods of RTSP and HTTP/2 that llhttp knows as well.
-bool IsForeign(std::string_view method) {
-  static constexpr std::string_view kForeign[] = {
-      "PRI",      "DESCRIBE",      "ANNOUNCE",      "SETUP",    "PLAY",   "PAUSE",
-      "TEARDOWN", "GET_PARAMETER", "SET_PARAMETER", "REDIRECT", "RECORD", "FLUSH"};
-  return std::find(std::begin(kForeign), std::end(kForeign), method) != std::end(kForeign);
-}
-
 }  // namespace
 
 bool RequestParser::AcceptHead(std::string_view first_line) {
@@ -37,7 +29,6 @@ bool RequestParser::AcceptHead(std::string_view first_line) {
   head_.is_head = head_.method == "HEAD";
   head_.idempotent = IsIdempotent(head_.method);
   if (head_.method == "CONNECT") return Fail(501, "CONNECT is not served here");
-  if (IsForeign(head_.method)) return Fail(501, "the method is not one of HTTP");
   // llhttp forgives blanks between method, target and version; one blank each is the grammar.
   if (head_.method.size() + head_.target.size() + 10 != first_line.size()) {
     return Fail(400, "the request line must be: method, one blank, target, one blank, version");

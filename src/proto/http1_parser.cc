@@ -39,6 +39,10 @@ int HexDigit(char c) {
   return -1;
 }
 
+bool IsMethodChar(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
+}
+
 bool IsControl(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < 0x20 || byte == 0x7f;
@@ -185,12 +189,20 @@ Parser::Block Parser::Collect(std::string& block, std::string_view input, bool f
     if (block.size() > limits_.head_bytes_max && found != Block::kBad) found = Block::kBad;
   }
   if (found == Block::kBad) {
-    if (state_ != State::kError) Fail(431, "the head is larger than head_bytes_max");
+    if (state_ != State::kError) FailTooLarge(first_line);
     return found;
   }
   consumed = block.size() - had;
   if (found == Block::kUnfinished && !CheckUnfinished(block, had, first_line)) return Block::kBad;
   return found;
+}
+
+void Parser::FailTooLarge(bool first_line) {
+  if (kind_ == Kind::kRequest && first_line && line_start_ == 0) {
+    Fail(414, "the request target is longer than target_bytes_max");
+  } else {
+    Fail(431, "the head is larger than head_bytes_max");
+  }
 }
 
 Parser::Block Parser::FindEnd(std::string_view block, bool first_line, size_t& end) {
@@ -233,6 +245,10 @@ bool Parser::CheckFirstLine(std::string_view line) {
   }
   if (line.size() > limits_.target_bytes_max + kRequestLineExtra) {
     return Fail(414, "the request target is longer than target_bytes_max");
+  }
+  const std::string_view method = line.substr(0, line.find(' '));
+  if (method.empty() || !std::all_of(method.begin(), method.end(), IsMethodChar)) {
+    return Fail(400, "the request line does not begin with a method");
   }
   // "... HTTP/1.1"; HTTP/0.9 has no version at all.
   if (line.size() < 9 || line.substr(line.size() - 9, 6) != " HTTP/" ||
