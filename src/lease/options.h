@@ -28,6 +28,9 @@ struct Options {
   std::optional<base::Duration> poll_interval;  // unset: derived
   bool fail_if_held = false;
   OnTokenRegression on_token_regression = OnTokenRegression::kContinue;
+  // False where a read may show a write that is not yet durable (redis with wait_replicas): then
+  // only the write's own answer confirms it. Set by app from the store's options, not by the user.
+  bool reads_confirm = true;
 };
 
 // All derived durations of a lease. Source of the arithmetic: DESIGN 2.2 and 2.3; the worked

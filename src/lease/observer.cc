@@ -1,0 +1,110 @@
+#include "lease/observer.h"
+
+#include <limits>
+
+namespace leasehold::lease {
+
+using base::MonoTime;
+
+Observer::Observer(const Identity& self, const Timing& timing, const Memory& memory)
+    : self_(self),
+      timing_(timing),
+      highest_token_(memory.highest_token),
+      last_ttl_(memory.last_ttl) {}
+
+// No record where one was known, a lower token, the highest token under another process, or a lower
+// beat of the same process: acknowledged writes are gone, and a holder whose write was lost may
+// still have a permit.
+bool Observer::GoneBack(const std::optional<Record>& record) const {
+  if (!record) return highest_token_ > 0;
+  if (record->token < highest_token_) return true;
+  if (record->token == highest_token_ && !highest_token_process_.empty() &&
+      record->process_id != highest_token_process_) {
+    return true;
+  }
+  return record->process_id == last_process_ && record->beat < last_process_beat_;
+}
+
+void Observer::Remember(const Record& record) {
+  if (record.token > highest_token_ ||
+      (record.token == highest_token_ && highest_token_process_.empty())) {
+    highest_token_ = record.token;
+    highest_token_process_ = record.process_id;
+  }
+  if (record.process_id != last_process_) {
+    last_process_ = record.process_id;
+    last_process_beat_ = 0;
+  }
+  if (record.beat > last_process_beat_) last_process_beat_ = record.beat;
+  last_ttl_ = record.ttl();
+}
+
+Observer::Change Observer::See(MonoTime now, const std::optional<Record>& record,
+                               const Version& version, bool holder_dead) {
+  Change change;
+  const bool same =
+      seen_any_ && record.has_value() == record_.has_value() && (!record || version == version_);
+  holder_dead_ = holder_dead;  // proof belongs to this very version
+  if (same) return change;
+  change.changed = true;
+  change.hands = !seen_any_ || record.has_value() != record_.has_value() ||
+                 (record && (record->process_id != record_->process_id ||
+                             record->token != record_->token || record->held() != record_->held()));
+  unusable_.clear();
+  if (record) {
+    if (const base::Status valid = ValidateRecord(*record); !valid) {
+      unusable_ = valid.error().message;
+      change.unusable = true;
+    }
+    change.duplicate_node_id =
+        record_ && record->node_id == self_.node_id && record->process_id != self_.process_id &&
+        record->process_id == record_->process_id && record->beat > record_->beat &&
+        duplicates_told_.insert(record->process_id).second;
+  }
+  change.token_lower = record && record->token < highest_token_;
+  change.gone_back = GoneBack(record);
+  wait_until_ = change.gone_back ? now + timing_.Window(Max(last_ttl_, timing_.ttl)) : MonoTime();
+  if (record && record->process_id != self_.process_id) reacquire_at_once_ = false;
+  if (record && !change.unusable) Remember(*record);
+  seen_any_ = true;
+  record_ = record;
+  version_ = version;
+  changed_at_ = now;
+  return change;
+}
+
+void Observer::SeeOwnWrite(MonoTime now, const Record& record, const Version& version) {
+  Remember(record);
+  highest_token_process_ = record.process_id;
+  seen_any_ = true;
+  record_ = record;
+  version_ = version;
+  changed_at_ = now;
+  wait_until_ = MonoTime();
+  holder_dead_ = false;
+  reacquire_at_once_ = false;
+  unusable_.clear();
+}
+
+MonoTime Observer::MayTakeAt() const {
+  if (!seen_any_ || !unusable_.empty()) return MonoTime::Never();
+  if (reacquire_at_once_) return changed_at_;
+  if (wait_until_ > changed_at_)
+    return wait_until_;  // gone back: also if released, absent, dead or our own
+  if (!record_ || !record_->held() || holder_dead_) return changed_at_;
+  if (record_->process_id == self_.process_id) return changed_at_;
+  return changed_at_ + timing_.Window(record_->ttl());  // the RECORD's TTL, not our own
+}
+
+std::optional<uint64_t> Observer::NextToken() const {
+  const uint64_t highest =
+      record_ && record_->token > highest_token_ ? record_->token : highest_token_;
+  if (highest == std::numeric_limits<uint64_t>::max()) return std::nullopt;
+  return highest + 1;
+}
+
+std::optional<Version> Observer::expected() const {
+  return record_ ? std::optional<Version>(version_) : std::nullopt;
+}
+
+}  // namespace leasehold::lease
