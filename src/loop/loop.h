@@ -36,9 +36,13 @@ class Loop {
 
   void Run();   // until Stop() and nothing else, or no handle is left
   void Stop();  // from a callback
+  // One turn: waits until something happens, then runs what is due. False when nothing is left to
+  // wait for. For tests and for commands that wait for one condition.
+  bool RunOnce();
   // Runs `task` on the next turn of the loop. Order kept.
   void Post(std::function<void()> task);
-  // `work` on a worker thread, then `done` on the loop. Work must own what it touches.
+  // `work` on a worker thread, then `done` on the loop. Work must own what it touches. `done` is
+  // not called when the loop is destroyed first.
   void Work(std::function<void()> work, std::function<void()> done);
 
   // Largest lateness of a timer or wake-up since the last call, for metrics: how long callbacks
@@ -46,12 +50,22 @@ class Loop {
   base::Duration TakeLateness();
   // 64 KiB shared by all readers on this loop, valid only inside one callback.
   std::span<char> scratch();
-  uv_loop_s* raw();  // for this room's own files only
+
+  // For this room's own files only.
+  uv_loop_s* raw();
+  // Every callback from libuv starts with this: the first one of a wake-up reads the clock.
+  void NoteWake() {
+    if (!awake_) Wake();
+  }
+  void NoteLateness(base::Duration late) { lateness_ = base::Max(lateness_, late); }
 
  private:
   struct Impl;
+  void Wake();
   std::unique_ptr<Impl> impl_;
   base::MonoTime cached_now_;
+  base::Duration lateness_;
+  bool awake_ = false;  // the clock was read since the loop last went to sleep
 };
 
 }  // namespace leasehold::loop
