@@ -43,12 +43,16 @@ struct Loop::Impl {
   std::vector<std::function<void()>> running;
   std::unique_ptr<char[]> scratch = std::make_unique<char[]>(kScratchBytes);
   bool closing = false;
+  bool single_turn = false;  // inside RunOnce
 
   static Loop* Of(void* data) { return static_cast<Loop*>(data); }
 
   static void OnPrepare(uv_prepare_t* handle) {
     Loop* loop = Of(handle->data);
-    if (loop->awake_) loop->NoteLateness(Now() - loop->cached_now_);
+    if (loop->awake_) {
+      loop->NoteLateness(Now() - loop->cached_now_);
+      if (loop->impl_->single_turn) uv_stop(handle->loop);  // a timer or task ran: do not sleep now
+    }
     loop->awake_ = false;
   }
 
@@ -116,7 +120,13 @@ void Loop::Wake() {
 
 void Loop::Run() { uv_run(&impl_->uv, UV_RUN_DEFAULT); }
 
-bool Loop::RunOnce() { return uv_run(&impl_->uv, UV_RUN_ONCE) != 0; }
+bool Loop::RunOnce() {
+  awake_ = false;
+  impl_->single_turn = true;
+  const bool more = uv_run(&impl_->uv, UV_RUN_ONCE) != 0;
+  impl_->single_turn = false;
+  return more;
+}
 
 void Loop::Stop() { uv_stop(&impl_->uv); }
 
