@@ -36,9 +36,10 @@ struct Config {
 
 struct Problem {
   std::string file;
-  int line = 0;  // 0: none
-  std::string key;
-  std::string message;
+  int line = 0;                  // 0: none
+  std::string key;               // "lease.ttl"; empty: the file as a whole
+  std::string value;             // as written, secrets masked; empty: none
+  std::string message;           // what is wrong and what would be right
   std::string ToString() const;  // "sidecar.conf:12: lease.ttl = \"10x\": ..."
 };
 
@@ -48,7 +49,8 @@ struct LoadResult {
   std::vector<Problem> warnings;
 };
 
-// Reads `path`; environment through `getenv`.
+// Reads `path`; environment through `getenv`. Secret files that cannot be read now are warnings:
+// `check` may run elsewhere than `run`.
 LoadResult LoadFile(const std::string& path);
 // The same from text, with `environment` looked up by the given function (for tests and fuzzing).
 LoadResult LoadText(std::string_view text, const std::string& file_name,
@@ -57,5 +59,9 @@ LoadResult LoadText(std::string_view text, const std::string& file_name,
 std::string ToJson(const Config& config);
 // What `check` prints: every derived value, per lease.
 std::string DescribeTimings(const Config& config);
+// Every option with type, default, range and a line of why: `check --reference`.
+std::string DescribeOptions();
+// The content of a *_file secret without its final line end. Errors name the file.
+base::Result<std::string> ReadSecretFile(const std::string& path);
 
 }  // namespace leasehold::config

@@ -1,0 +1,346 @@
+#include "config/combinations.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "health/app_check.h"
+
+namespace leasehold::config {
+namespace {
+
+using base::Address;
+using base::Duration;
+using base::FormatDuration;
+
+constexpr TableId kNode{"node", 0};
+constexpr TableId kStore{"store", 0};
+constexpr TableId kApp{"app", 0};
+constexpr TableId kAdmin{"admin", 0};
+constexpr TableId kSignal{"signal", 0};
+
+constexpr size_t kNodeIdBytesMax = 253;  // the longest DNS name
+constexpr size_t kPrefixBytesMax = 64;   // a key or file name keeps room for the lease's 128
+constexpr size_t kHostNameBytes = 256;   // HOST_NAME_MAX is 64 on Linux
+// DESIGN 4: hold_timeout = grace + hold-off + 5 s. The second is what a poll needs to be noticed
+// in.
+constexpr Duration kHoldRoom = Duration::Seconds(5);
+constexpr Duration kPollRoom = Duration::Seconds(1);
+
+TableId LeaseTable(size_t index) { return {"lease", index}; }
+TableId GateTable(size_t index) { return {"gate", index}; }
+
+bool OnlyBytes(std::string_view text, std::string_view more) {
+  for (const char c : text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!letter && !(c >= '0' && c <= '9') && more.find(c) == std::string_view::npos) return false;
+  }
+  return true;
+}
+
+void CheckNode(Document& document) {
+  NodeOptions& node = document.config().node;
+  if (node.id.empty()) {
+    std::array<char, kHostNameBytes> name{};
+    if (gethostname(name.data(), name.size() - 1) == 0) node.id = name.data();
+    if (node.id.empty()) {
+      document.Error(kNode, "id", "is empty, and this machine has no host name; give one");
+    }
+  }
+  // It stands in headers, JSON and lock files, and people compare it by eye.
+  if (node.id.size() > kNodeIdBytesMax || !OnlyBytes(node.id, "._-:")) {
+    document.Error(kNode, "id", "must be at most 253 letters, digits, '.', '_', '-' or ':'",
+                   base::JsonQuote(base::Printable(node.id)));
+  }
+  if (!node.state_dir.empty() && node.state_dir[0] != '/') {
+    document.Error(kNode, "state_dir",
+                   "must be an absolute path, or a restart from elsewhere forgets the tokens");
+  }
+}
+
+void CheckRedis(Document& document) {
+  const store::RedisOptions& redis = document.config().store.redis;
+  if (!redis.password.empty() && !redis.password_file.empty()) {
+    document.Error(kStore, "redis.password", "is given beside redis.password_file; keep one");
+  }
+  if (redis.tls_cert_file.empty() != redis.tls_key_file.empty()) {
+    const bool cert = redis.tls_key_file.empty();
+    document.Error(kStore, cert ? "redis.tls_cert_file" : "redis.tls_key_file",
+                   std::string("needs ") + (cert ? "redis.tls_key_file" : "redis.tls_cert_file") +
+                       " beside it");
+  }
+  if (redis.allow_eviction) {
+    document.Warn(kStore, "redis.allow_eviction",
+                  "a Redis with maxmemory-policy allkeys-* may drop a lease record, and with it "
+                  "the token");
+  }
+  if (!redis.tls_verify) {
+    document.Warn(kStore, "redis.tls_verify", "anyone on the way can pose as the store");
+  }
+}
+
+void CheckStore(Document& document) {
+  const store::Options& options = document.config().store;
+  if (options.prefix.empty() || options.prefix.size() > kPrefixBytesMax ||
+      options.prefix[0] == '.' || !OnlyBytes(options.prefix, "._-:")) {
+    document.Error(kStore, "prefix",
+                   "must be 1 to 64 letters, digits, '.', '_', '-' or ':', not beginning with '.'");
+  }
+  if (options.type == "redis") CheckRedis(document);
+  if (options.type != "file") return;
+  if (options.file.dir.empty()) {
+    document.Error(kStore, "file.dir", "must name a directory, like \"/var/lib/leasehold/store\"");
+  } else if (options.file.dir[0] != '/') {
+    document.Warn(kStore, "file.dir",
+                  "depends on where leasehold is started; two instances with different stores both "
+                  "hold the lease; write an absolute path");
+  }
+  if (options.file.durability == store::Durability::kProcessCrashSafe) {
+    document.Warn(kStore, "file.durability",
+                  "a power loss may set a lease back to an older token; \"strict\" does not");
+  }
+}
+
+// "<option> = <value>: <sentence>", as lease::Validate and lease::Warnings write it.
+struct OptionLine {
+  std::string option, value, sentence;
+};
+OptionLine Parse(const std::string& line) {
+  const size_t equals = line.find(" = ");
+  const size_t colon = line.find(": ", equals == std::string::npos ? 0 : equals);
+  if (equals == std::string::npos || colon == std::string::npos) return {"", "", line};
+  return {line.substr(0, equals), line.substr(equals + 3, colon - equals - 3),
+          line.substr(colon + 2)};
+}
+
+void CheckLeases(Document& document) {
+  const std::vector<lease::Options>& leases = document.config().leases;
+  for (size_t i = 0; i < leases.size(); ++i) {
+    const TableId table = LeaseTable(i);
+    for (size_t j = 0; j < i; ++j) {
+      if (leases[j].name.empty() || leases[j].name != leases[i].name) continue;
+      document.Error(table, "name", "is the name of an earlier [[lease]] too; each needs its own");
+      break;
+    }
+    if (document.Broken(table)) continue;
+    for (const base::Error& error : lease::Validate(leases[i])) {
+      const OptionLine line = Parse(error.message);
+      document.Error(table, line.option, line.sentence, line.value);
+    }
+    if (document.Broken(table)) continue;
+    for (const std::string& warning : lease::Warnings(leases[i])) {
+      const OptionLine line = Parse(warning);
+      document.Warn(table, line.option, line.sentence, line.value);
+    }
+  }
+}
+
+std::string LeaseNames(const Config& config) {
+  std::string names;
+  for (const lease::Options& lease : config.leases) {
+    names += (names.empty() ? "" : ", ") + base::JsonQuote(base::Printable(lease.name));
+  }
+  return names;
+}
+
+// The gate's lease by its index, filled in when there is only one.
+std::optional<size_t> LeaseOf(Document& document, size_t gate_index) {
+  Config& config = document.config();
+  gate::Options& gate = config.gates[gate_index];
+  if (config.leases.empty()) return std::nullopt;
+  if (gate.lease.empty() && config.leases.size() == 1) gate.lease = config.leases[0].name;
+  for (size_t i = 0; i < config.leases.size(); ++i) {
+    if (!gate.lease.empty() && config.leases[i].name == gate.lease) return i;
+  }
+  if (gate.lease.empty() && document.Broken(LeaseTable(0))) return std::nullopt;
+  document.Error(
+      GateTable(gate_index), "lease",
+      gate.lease.empty()
+          ? "is missing; with several leases each gate names its own: one of " + LeaseNames(config)
+          : "no [[lease]] has this name; there are " + LeaseNames(config));
+  return std::nullopt;
+}
+
+void CheckHold(Document& document, size_t index, const lease::Options& lease) {
+  gate::Options& gate = document.config().gates[index];
+  const lease::Timing timing = lease::Derive(lease);
+  const Duration least = timing.grace + timing.hold_off;
+  if (gate.hold_timeout == Duration::Zero()) {
+    gate.hold_timeout = least + Max(kHoldRoom, timing.poll_interval + kPollRoom);
+    return;
+  }
+  if (gate.standby != gate::StandbyPolicy::kHold) return;
+  const Duration floor = least + timing.poll_interval;
+  if (gate.hold_timeout > floor) return;
+  document.Error(GateTable(index), "hold_timeout",
+                 "must exceed step_down_grace + step_down_hold_off + one poll_interval of lease " +
+                     base::JsonQuote(lease.name) + " = " + FormatDuration(floor) +
+                     ", or a planned move refuses what it held");
+}
+
+void CheckGate(Document& document, size_t index) {
+  const TableId table = GateTable(index);
+  const gate::Options& gate = document.config().gates[index];
+  if (gate.name.size() > 64 || (gate.name.empty() && document.Given(table, "name")) ||
+      !OnlyBytes(gate.name, "._-")) {
+    document.Error(table, "name", "must be 1 to 64 letters, digits, '.', '_' or '-'");
+  }
+  for (size_t j = 0; j < index; ++j) {
+    if (gate.name.empty() || document.config().gates[j].name != gate.name) continue;
+    document.Error(table, "name", "is the name of an earlier [[gate]] too; each needs its own");
+    break;
+  }
+  const std::optional<size_t> lease = LeaseOf(document, index);
+  if (lease && !document.Broken(LeaseTable(*lease))) {
+    CheckHold(document, index, document.config().leases[*lease]);
+  }
+  if (document.Broken(table)) return;
+  if (gate.upstream.kind == Address::Kind::kTcp && gate.upstream.port == 0) {
+    document.Error(table, "upstream", "port 0 is no port to connect to; write the application's");
+  }
+  if (!gate.outbound && !gate.upstream.IsLoopback()) {
+    document.Warn(table, "upstream",
+                  "others may reach it past the gate, also while this instance does not hold the "
+                  "lease; best is a loopback address or a Unix socket");
+  }
+  if (gate.outbound && !gate.listen.IsLoopback()) {
+    document.Warn(table, "listen",
+                  "others than the application may go out through this gate; best is a loopback "
+                  "address or a Unix socket");
+  }
+  if (gate.on_loss == gate::OnLoss::kFinish) {
+    document.Warn(
+        table, "on_loss",
+        "what is in flight goes on after another instance holds the lease; only safe where "
+        "the resource checks the fencing token");
+  }
+}
+
+struct Listen {
+  TableId table;
+  std::string_view key;
+  std::string who;
+  Address address;
+};
+
+std::string Host(const Address& address) {
+  return address.host == "localhost" ? "127.0.0.1" : address.host;
+}
+
+// Would the second bind fail? A wildcard takes the port on every address of its family; "::" takes
+// both families (Linux' default for IPv6 sockets, which loop::Listener keeps).
+bool SamePlace(const Address& a, const Address& b) {
+  if (a.kind != b.kind) return false;
+  if (a.kind == Address::Kind::kUnix) return a.path == b.path;
+  if (a.port != b.port || a.port == 0) return false;
+  const std::string left = Host(a);
+  const std::string right = Host(b);
+  if (left == right || left == "::" || right == "::") return true;
+  const bool v4 = left.find(':') == std::string::npos && right.find(':') == std::string::npos;
+  return v4 && (left == "0.0.0.0" || right == "0.0.0.0");
+}
+
+std::vector<Listen> Listens(const Document& document) {
+  const Config& config = document.config();
+  std::vector<Listen> listens;
+  for (size_t i = 0; i < config.gates.size(); ++i) {
+    if (document.Broken(GateTable(i)) && config.gates[i].listen.host.empty() &&
+        config.gates[i].listen.path.empty()) {
+      continue;
+    }
+    listens.push_back({GateTable(i), "listen", "gate " + base::JsonQuote(config.gates[i].name),
+                       config.gates[i].listen});
+  }
+  if (const auto admin = base::ParseAddress(config.admin.listen); admin) {
+    listens.push_back({kAdmin, "listen", "[admin]", *admin});
+  }
+  if (!config.signal.socket.empty()) {
+    Address address;
+    address.kind = Address::Kind::kUnix;
+    address.path = config.signal.socket;
+    listens.push_back({kSignal, "socket", "[signal]", address});
+  }
+  return listens;
+}
+
+void CheckListens(Document& document) {
+  const std::vector<Listen> listens = Listens(document);
+  for (size_t i = 0; i < listens.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!SamePlace(listens[i].address, listens[j].address)) continue;
+      document.Error(listens[i].table, listens[i].key,
+                     "is the same place as " + listens[j].who + " (" +
+                         listens[j].address.ToString() + "); each needs its own",
+                     base::JsonQuote(listens[i].address.ToString()));
+      break;
+    }
+  }
+  const std::vector<gate::Options>& gates = document.config().gates;
+  for (size_t i = 0; i < gates.size(); ++i) {
+    const bool given = !gates[i].upstream.host.empty() || !gates[i].upstream.path.empty();
+    if (!given || !SamePlace(gates[i].listen, gates[i].upstream)) continue;
+    if (!gates[i].upstream.IsLoopback()) continue;  // the same port of another machine
+    document.Error(GateTable(i), "upstream",
+                   "is where the gate itself listens; write the application's address");
+  }
+}
+
+void CheckApp(Document& document) {
+  const health::Options& app = document.config().app;
+  if (!app.check.empty()) {
+    const base::Status valid = health::ValidateCheck(app.check);
+    if (!valid) document.Error(kApp, "check", valid.error().message);
+  }
+  if (app.check.empty() || document.Broken(kApp)) return;
+  if (app.unready_after <= app.interval) {
+    document.Error(kApp, "unready_after",
+                   "must exceed interval = " + FormatDuration(app.interval) +
+                       ", or a step-down comes before the next check could have been good",
+                   base::JsonQuote(FormatDuration(app.unready_after)));
+  } else if (app.unready_after < app.interval + app.timeout) {
+    document.Warn(kApp, "unready_after",
+                  "a single slow check already costs the lease; interval + timeout is " +
+                      FormatDuration(app.interval + app.timeout),
+                  base::JsonQuote(FormatDuration(app.unready_after)));
+  }
+}
+
+void CheckAdmin(Document& document) {
+  const admin::AdminOptions& admin = document.config().admin;
+  if (document.Broken(kAdmin) || admin.listen.empty() || !admin.token_file.empty()) return;
+  const base::Result<Address> address = base::ParseAddress(admin.listen);
+  if (address && !address->IsLoopback()) {
+    document.Error(kAdmin, "listen",
+                   "others could step this instance down; give a token_file, or listen on "
+                   "127.0.0.1");
+  }
+}
+
+void CheckSignal(Document& document) {
+  const std::string& socket = document.config().signal.socket;
+  if (socket.empty()) return;
+  const base::Result<Address> address = base::ParseAddress("unix:" + socket);
+  if (socket[0] != '/') {
+    document.Error(kSignal, "socket", "must be an absolute path, like \"/run/leasehold.sock\"");
+  } else if (!address) {
+    document.Error(kSignal, "socket", "the path must be at most 107 bytes long");
+  }
+}
+
+}  // namespace
+
+void CheckCombinations(Document& document) {
+  CheckNode(document);
+  CheckStore(document);
+  CheckLeases(document);
+  for (size_t i = 0; i < document.config().gates.size(); ++i) CheckGate(document, i);
+  CheckListens(document);
+  CheckApp(document);
+  CheckAdmin(document);
+  CheckSignal(document);
+}
+
+}  // namespace leasehold::config

@@ -1,0 +1,338 @@
+// Loading: TOML values are matched with the option table, expanded, assigned; then the combinations
+// are judged (combinations.h).
+#include "config/config.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "base/text.h"
+#include "config/combinations.h"
+#include "config/document.h"
+#include "config/expand.h"
+#include "config/option_table.h"
+#include "config/option_value.h"
+#include "config/suggest.h"
+#include "config/toml.h"
+
+namespace leasehold::config {
+namespace {
+
+constexpr size_t kTablesMax = 256;            // [[lease]] or [[gate]]; a process holds dozens
+constexpr size_t kSecretBytesMax = 64 << 10;  // a token or password; a certificate at most
+
+std::string Quoted(std::string_view name) { return "\"" + base::Printable(name) + "\""; }
+
+class Loader {
+ public:
+  Loader(std::string file, const Environment& environment)
+      : document_(std::move(file)), environment_(environment) {}
+
+  LoadResult Load(std::string_view text) {
+    std::variant<TomlValue, TomlError> parsed = ParseToml(text);
+    if (const auto* error = std::get_if<TomlError>(&parsed)) {
+      const std::string column =
+          error->column > 0 ? " (column " + std::to_string(error->column) + ")" : "";
+      document_.ErrorAt(error->line, "", "", "not TOML: " + error->message + column);
+      return document_.Take();
+    }
+    const TomlValue& root = std::get<TomlValue>(parsed);
+    for (const auto& [name, value] : root.members) CheckSection(name, value);
+    for (const std::string_view section : Sections()) LoadSection(section, root.Find(section));
+    if (document_.config().leases.empty()) {
+      document_.ErrorAt(0, "lease", "", "there is none; write at least [[lease]] with a name");
+    }
+    CheckCombinations(document_);
+    return document_.Take();
+  }
+
+ private:
+  void CheckSection(const std::string& name, const TomlValue& value) {
+    for (const std::string_view section : Sections()) {
+      if (name == section) return;
+    }
+    const std::vector<std::string_view> sections(Sections().begin(), Sections().end());
+    std::string sentence;
+    if (value.kind != TomlValue::Kind::kTable && value.kind != TomlValue::Kind::kArray) {
+      sentence = "stands outside of any section";
+      if (const std::string home = SectionsWith(name); !home.empty()) {
+        sentence += "; it belongs under " + home;
+      }
+    } else {
+      sentence = "is no section";
+    }
+    if (const std::string_view near = Nearest(name, sections); !near.empty()) {
+      sentence += "; did you mean " + Quoted(near) + "?";
+    } else if (sentence == "is no section") {
+      sentence += "; there are node, store, lease, gate, app, admin, signal and log";
+    }
+    document_.ErrorAt(value.line, base::Printable(name), "", sentence);
+  }
+
+  // "[lease]" or "[store] and [app]": where an option of this name lives; empty: nowhere.
+  static std::string SectionsWith(std::string_view key) {
+    std::string homes;
+    std::string_view last;
+    for (const Option& option : Options()) {
+      if (option.key != key || option.section == last) continue;
+      last = option.section;
+      if (!homes.empty()) homes += " or ";
+      homes += IsRepeated(last) ? "[[" + std::string(last) + "]]" : "[" + std::string(last) + "]";
+    }
+    return homes;
+  }
+
+  void LoadSection(std::string_view section, const TomlValue* value) {
+    static const TomlValue kEmpty;
+    const std::string name(section);
+    if (!IsRepeated(section)) {
+      if (value != nullptr && value->kind != TomlValue::Kind::kTable) {
+        document_.ErrorAt(value->line, name, "", "must be one table, written [" + name + "]");
+        return;
+      }
+      LoadTable({section, 0}, value != nullptr ? *value : kEmpty);
+      return;
+    }
+    if (value == nullptr) return;
+    if (value->kind != TomlValue::Kind::kArray) {
+      document_.ErrorAt(value->line, name, "",
+                        "there may be several, so it is written [[" + name + "]]");
+      if (section == "lease") document_.config().leases.emplace_back();  // not also "there is none"
+      return;
+    }
+    if (value->elements.size() > kTablesMax) {
+      document_.ErrorAt(value->line, name, "", "more than 256; use several sidecars");
+      return;
+    }
+    for (size_t i = 0; i < value->elements.size(); ++i) {
+      if (value->elements[i].kind != TomlValue::Kind::kTable) {
+        document_.ErrorAt(value->elements[i].line, name, value->elements[i].Literal(),
+                          "must be a table, written [[" + name + "]]");
+        continue;
+      }
+      LoadTable(NewTable(section), value->elements[i]);
+    }
+  }
+
+  TableId NewTable(std::string_view section) {
+    Config& config = document_.config();
+    if (section == "lease") {
+      config.leases.emplace_back();
+      return {section, config.leases.size() - 1};
+    }
+    config.gates.emplace_back();
+    return {section, config.gates.size() - 1};
+  }
+
+  Scope ScopeOf(const TableId& table) {
+    Config& config = document_.config();
+    Scope scope{&config, nullptr, nullptr};
+    if (table.section == "lease") scope.lease = &config.leases[table.index];
+    if (table.section == "gate") scope.gate = &config.gates[table.index];
+    return scope;
+  }
+
+  void LoadTable(const TableId& table, const TomlValue& value) {
+    document_.NoteTable(table, value.line);
+    const Scope scope = ScopeOf(table);
+    const std::string type = TypeOf(table, value, scope);
+    LoadMembers(table, "", value, type, scope);
+    for (const Option& option : Options()) {
+      if (option.section != table.section || document_.Given(table, option.key)) continue;
+      const bool applies = option.applies_to.empty() || option.applies_to == type;
+      if (applies) Default(table, option, scope);
+    }
+  }
+
+  // The type decides which rows apply, so it is read before the others. Of one that is not valid
+  // (reported with the other options) the first in the list is assumed.
+  std::string TypeOf(const TableId& table, const TomlValue& value, const Scope& scope) {
+    const Option* row = FindOption(table.section, "type", "");
+    if (row == nullptr) return "";
+    TomlValue type = DefaultValue(*row);
+    const TomlValue* given = value.Find("type");
+    if (given != nullptr && given->kind == TomlValue::Kind::kString) {
+      const base::Result<std::string> text = Expand(given->text, environment_);
+      if (text) type.text = *text;
+    }
+    if (!Assign(*row, type, scope)) return type.text;
+    return "";
+  }
+
+  void LoadMembers(const TableId& table, const std::string& prefix, const TomlValue& value,
+                   const std::string& type, const Scope& scope) {
+    for (const auto& [name, member] : value.members) {
+      const std::string key = prefix + name;
+      if (member.kind == TomlValue::Kind::kTable && IsPrefix(table.section, key + ".")) {
+        LoadMembers(table, key + ".", member, type, scope);
+      } else {
+        LoadOption(table, key, member, type, scope);
+      }
+    }
+  }
+
+  static bool IsPrefix(std::string_view section, std::string_view prefix) {
+    for (const Option& option : Options()) {
+      if (option.section == section && option.key.starts_with(prefix)) return true;
+    }
+    return false;
+  }
+
+  void LoadOption(const TableId& table, const std::string& key, const TomlValue& given,
+                  const std::string& type, const Scope& scope) {
+    const Option* row = FindOption(table.section, key, type);
+    const Option* any = row != nullptr ? row : AnyRow(table.section, key);
+    if (any == nullptr) {
+      Unknown(table, key, given);
+      return;
+    }
+    TomlValue value = given;
+    const std::optional<std::string> unset = ExpandAll(value);
+    document_.NoteOption(table, any->key, given.line, ShownValue(*any, unset ? given : value));
+    if (unset) {
+      document_.Error(table, key, *unset);
+      return;
+    }
+    // The options of another store are judged too: a template may choose the store by ${VAR}.
+    const std::optional<std::string> wrong = Assign(*any, value, scope);
+    if (row == nullptr && !type.empty()) {
+      Inapplicable(table, *any, type);
+    } else if (wrong) {
+      document_.Error(table, key, *wrong);
+    }
+  }
+
+  static const Option* AnyRow(std::string_view section, std::string_view key) {
+    for (const Option& option : Options()) {
+      if (option.section == section && option.key == key) return &option;
+    }
+    return nullptr;
+  }
+
+  void Inapplicable(const TableId& table, const Option& option, const std::string& type) {
+    const std::string of(option.applies_to);
+    if (table.section == "store") {
+      document_.Warn(table, option.key,
+                     "has no effect with type = \"" + type + "\"; it is for \"" + of + "\"");
+    } else {
+      document_.Error(table, option.key,
+                      "has no effect on a gate of type = \"" + type + "\"; it is for \"" + of +
+                          "\"; leave it out");
+    }
+  }
+
+  void Unknown(const TableId& table, const std::string& key, const TomlValue& value) {
+    std::vector<std::string_view> keys;
+    for (const Option& option : Options()) {
+      if (option.section == table.section) keys.push_back(option.key);
+    }
+    std::string sentence = "is no option of [" + std::string(table.section) + "]";
+    const std::string_view near = Nearest(key, keys);
+    if (!near.empty()) {
+      sentence += "; did you mean " + Quoted(near) + "?";
+    } else if (const std::string home = SectionsWith(key); !home.empty()) {
+      sentence += "; it belongs under " + home;
+    } else {
+      sentence += "; `leasehold check --reference` lists them all";
+    }
+    // The value is not shown: it may be a mistyped secret.
+    document_.ErrorAt(value.line, std::string(table.section) + "." + base::Printable(key), "",
+                      sentence);
+  }
+
+  // Replaces ${VAR} in a string and in the strings of a list. A sentence if that fails.
+  std::optional<std::string> ExpandAll(TomlValue& value) {
+    if (value.kind == TomlValue::Kind::kString) {
+      const base::Result<std::string> text = Expand(value.text, environment_);
+      if (!text) return text.error().message;
+      value.text = *text;
+    }
+    for (TomlValue& element : value.elements) {
+      if (std::optional<std::string> wrong = ExpandAll(element)) return wrong;
+    }
+    return std::nullopt;
+  }
+
+  void Default(const TableId& table, const Option& option, const Scope& scope) {
+    if (option.default_text.empty()) {
+      document_.Error(table, option.key,
+                      "is missing; " + std::string(option.why) + ", and it has no default");
+      return;
+    }
+    TomlValue value = DefaultValue(option);
+    std::optional<std::string> wrong = ExpandAll(value);
+    if (!wrong) wrong = Assign(option, value, scope);
+    if (wrong) document_.Error(table, option.key, *wrong, ShownValue(option, value));
+  }
+
+  Document document_;
+  const Environment& environment_;
+};
+
+void CheckSecretFile(LoadResult& result, const std::string& file, const std::string& key,
+                     const std::string& path) {
+  if (path.empty()) return;
+  const base::Result<std::string> content = ReadSecretFile(path);
+  if (content) return;
+  result.warnings.push_back({file, 0, key, base::JsonQuote(path), content.error().message});
+}
+
+}  // namespace
+
+LoadResult LoadText(std::string_view text, const std::string& file_name,
+                    const std::function<const char*(const char*)>& environment) {
+  return Loader(file_name, environment).Load(text);
+}
+
+LoadResult LoadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream content;
+  if (in) content << in.rdbuf();
+  if (!in || in.bad()) {
+    LoadResult result;
+    const std::string why = errno != 0 ? std::strerror(errno) : "it is no regular file";
+    result.errors.push_back(
+        {path, 0, "", "",
+         "cannot be read: " + why + "; name the configuration file with -c, or make it readable"});
+    return result;
+  }
+  const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
+  LoadResult result = LoadText(content.str(), path, environment);
+  if (result.config.store.type == "redis") {
+    const store::RedisOptions& redis = result.config.store.redis;
+    CheckSecretFile(result, path, "store.redis.password_file", redis.password_file);
+  }
+  CheckSecretFile(result, path, "admin.token_file", result.config.admin.token_file);
+  return result;
+}
+
+base::Result<std::string> ReadSecretFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string content;
+  char block[4096];
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    content.append(block, static_cast<size_t>(in.gcount()));
+    if (content.size() > kSecretBytesMax) {
+      return base::Error{base::ErrorCode::kLimit, path +
+                                                      " is larger than 64 KiB; it should hold "
+                                                      "one secret and nothing else"};
+    }
+  }
+  if (!in.eof()) {
+    return base::Error{base::ErrorCode::kUnavailable,
+                       path + " cannot be read: " + std::strerror(errno)};
+  }
+  while (!content.empty() && (content.back() == '\n' || content.back() == '\r')) {
+    content.pop_back();
+  }
+  if (content.empty()) {
+    return base::Error{base::ErrorCode::kInvalid, path + " is empty; it should hold one secret"};
+  }
+  return content;
+}
+
+}  // namespace leasehold::config
