@@ -7,7 +7,10 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "config/option_table.h"
+#include "config/option_value.h"
 #include "health/app_check.h"
+#include "store/redis_store.h"
 
 namespace leasehold::config {
 namespace {
@@ -61,6 +64,29 @@ void CheckNode(Document& document) {
   }
 }
 
+// `<key>: <sentence>` or `<key> = <value> <sentence>` without what a Problem shows anyway.
+std::string SentenceAfter(std::string_view key, std::string_view message) {
+  message.remove_prefix(key.size());
+  if (message.starts_with(" = ")) {
+    const bool quoted = message.substr(3).starts_with("\"");
+    const size_t end = message.find(quoted ? '"' : ' ', 4);
+    message.remove_prefix(end == std::string_view::npos ? 0 : end + (quoted ? 1 : 0));
+  }
+  if (message.starts_with(":")) message.remove_prefix(1);
+  return std::string(base::Trim(message));
+}
+
+// The store names one of its options first, or speaks of several: then the URL's line is shown.
+void RedisError(Document& document, const std::string& message) {
+  const size_t end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.");
+  const std::string key = message.substr(0, end);
+  const std::string_view rest = std::string_view(message).substr(key.size());
+  const bool of_one = FindOption("store", key, "redis") != nullptr &&
+                      (rest.starts_with(": ") || rest.starts_with(" = "));
+  document.Error(kStore, of_one ? key : "redis.url", of_one ? SentenceAfter(key, message) : message,
+                 base::JsonQuote(MaskUrlPassword(document.config().store.redis.url)));
+}
+
 void CheckRedis(Document& document) {
   const store::RedisOptions& redis = document.config().store.redis;
   if (!redis.password.empty() && !redis.password_file.empty()) {
@@ -71,6 +97,10 @@ void CheckRedis(Document& document) {
     document.Error(kStore, cert ? "redis.tls_cert_file" : "redis.tls_key_file",
                    std::string("needs ") + (cert ? "redis.tls_key_file" : "redis.tls_cert_file") +
                        " beside it");
+  }
+  if (!document.Broken(kStore)) {
+    const base::Status valid = store::ValidateRedisOptions(redis);
+    if (!valid) RedisError(document, valid.error().message);
   }
   if (redis.allow_eviction) {
     document.Warn(kStore, "redis.allow_eviction",
@@ -292,7 +322,12 @@ void CheckApp(Document& document) {
   const health::Options& app = document.config().app;
   if (!app.check.empty()) {
     const base::Status valid = health::ValidateCheck(app.check);
-    if (!valid) document.Error(kApp, "check", valid.error().message);
+    if (!valid) {
+      const std::string& message = valid.error().message;
+      const std::string value = base::JsonQuote(app.check);
+      document.Error(kApp, "check",
+                     message.starts_with(value) ? SentenceAfter(value, message) : message);
+    }
   }
   if (app.check.empty() || document.Broken(kApp)) return;
   if (app.unready_after <= app.interval) {

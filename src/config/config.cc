@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "base/text.h"
 #include "config/combinations.h"
@@ -23,6 +22,7 @@ namespace leasehold::config {
 namespace {
 
 constexpr size_t kTablesMax = 256;            // [[lease]] or [[gate]]; a process holds dozens
+constexpr size_t kFileBytesMax = 1 << 20;     // toml.h takes no more
 constexpr size_t kSecretBytesMax = 64 << 10;  // a token or password; a certificate at most
 
 std::string Quoted(std::string_view name) { return "\"" + base::Printable(name) + "\""; }
@@ -101,7 +101,8 @@ class Loader {
     if (value->kind != TomlValue::Kind::kArray) {
       document_.ErrorAt(value->line, name, "",
                         "there may be several, so it is written [[" + name + "]]");
-      if (section == "lease") document_.config().leases.emplace_back();  // not also "there is none"
+      // Its other faults are told too, and what names it finds it.
+      if (value->kind == TomlValue::Kind::kTable) LoadTable(NewTable(section), *value);
       return;
     }
     if (value->elements.size() > kTablesMax) {
@@ -273,6 +274,29 @@ class Loader {
   const Environment& environment_;
 };
 
+// The error is what follows the file's name.
+base::Result<std::string> ReadWhole(const std::string& path, size_t bytes_max) {
+  std::FILE* file = std::fopen(path.c_str(), "rbe");
+  std::string content;
+  char block[4096];
+  size_t got = 0;
+  while (file != nullptr && (got = std::fread(block, 1, sizeof block, file)) > 0) {
+    content.append(block, got);
+    if (content.size() > bytes_max) break;
+  }
+  const int failure = file == nullptr || std::ferror(file) != 0 ? errno : 0;
+  if (file != nullptr) std::fclose(file);
+  if (failure != 0) {
+    return base::Error{base::ErrorCode::kUnavailable,
+                       std::string("cannot be read: ") + std::strerror(failure)};
+  }
+  if (content.size() > bytes_max) {
+    return base::Error{base::ErrorCode::kLimit,
+                       "is larger than " + base::FormatSize(bytes_max) + ", the most it may be"};
+  }
+  return content;
+}
+
 void CheckSecretFile(LoadResult& result, const std::string& file, const std::string& key,
                      const std::string& path) {
   if (path.empty()) return;
@@ -289,19 +313,16 @@ LoadResult LoadText(std::string_view text, const std::string& file_name,
 }
 
 LoadResult LoadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  if (in) content << in.rdbuf();
-  if (!in || in.bad()) {
+  const base::Result<std::string> text = ReadWhole(path, kFileBytesMax);
+  if (!text) {
     LoadResult result;
-    const std::string why = errno != 0 ? std::strerror(errno) : "it is no regular file";
     result.errors.push_back(
         {path, 0, "", "",
-         "cannot be read: " + why + "; name the configuration file with -c, or make it readable"});
+         text.error().message + "; name the configuration with -c, or make it readable"});
     return result;
   }
   const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
-  LoadResult result = LoadText(content.str(), path, environment);
+  LoadResult result = LoadText(*text, path, environment);
   if (result.config.store.type == "redis") {
     const store::RedisOptions& redis = result.config.store.redis;
     CheckSecretFile(result, path, "store.redis.password_file", redis.password_file);
@@ -311,21 +332,9 @@ LoadResult LoadFile(const std::string& path) {
 }
 
 base::Result<std::string> ReadSecretFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string content;
-  char block[4096];
-  while (in.read(block, sizeof block) || in.gcount() > 0) {
-    content.append(block, static_cast<size_t>(in.gcount()));
-    if (content.size() > kSecretBytesMax) {
-      return base::Error{base::ErrorCode::kLimit, path +
-                                                      " is larger than 64 KiB; it should hold "
-                                                      "one secret and nothing else"};
-    }
-  }
-  if (!in.eof()) {
-    return base::Error{base::ErrorCode::kUnavailable,
-                       path + " cannot be read: " + std::strerror(errno)};
-  }
+  base::Result<std::string> read = ReadWhole(path, kSecretBytesMax);
+  if (!read) return base::Error{read.error().code, path + " " + read.error().message};
+  std::string content = std::move(read).value();
   while (!content.empty() && (content.back() == '\n' || content.back() == '\r')) {
     content.pop_back();
   }

@@ -102,7 +102,7 @@ const Option kOptions[] = {
     {"store", "redis.allow_eviction", "redis", Kind::kBoolean, "false", "",
      "start although maxmemory-policy is allkeys-*, which can evict a lease record",
      Of<&C::store, &S::redis, &R::allow_eviction>},
-    {"store", "redis.wait_replicas", "redis", Kind::kInteger, "0", "0..100",
+    {"store", "redis.wait_replicas", "redis", Kind::kInteger, "0", "0..64",
      "a write counts only when so many replicas have it: a promoted replica then knows the lease",
      Of<&C::store, &S::redis, &R::wait_replicas>},
     {"store", "redis.tls_ca_file", "redis", Kind::kText, "\"\"", "",

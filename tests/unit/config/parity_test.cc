@@ -47,11 +47,13 @@ class SidecarConfTest : public ::testing::Test {
         section = line.substr(line.find_first_not_of('['));
         section = section.substr(0, section.find(']'));
         table_begin = options_.size();
-      } else if (const size_t equals = line.find(" = "); IsKey(line.substr(0, equals))) {
+      } else if (const size_t equals = line.find(" = ");
+                 equals != std::string::npos && IsKey(line.substr(0, equals))) {
         options_.push_back(
             {section, "", line.substr(0, equals), line.substr(equals + 3), number, prose});
       }
-      prose = text.rfind("#", 0) == 0 || !prose ? commented : false;
+      // One explanation may serve the option below it only.
+      prose = commented && (options_.empty() || options_.back().line != number);
     }
     GiveType(table_begin);
   }
@@ -143,7 +145,9 @@ TEST_F(SidecarConfTest, LoadsWithEveryCommentedOptionTakenIn) {
   while (std::getline(in, text)) {
     if (text.rfind("# ", 0) == 0) {
       const std::string line = text.substr(2);
-      if (line == "[[gate]]" || IsKey(line.substr(0, line.find(" = ")))) text = line;
+      const size_t equals = line.find(" = ");
+      const bool option = equals != std::string::npos && IsKey(line.substr(0, equals));
+      if (line == "[[gate]]" || option) text = line;
     }
     all += text + "\n";
   }
@@ -190,8 +194,8 @@ TEST(OptionTableTest, EveryRangeParsesAndEveryRowHasAWhy) {
     ASSERT_NE(dots, std::string_view::npos) << row.key;
     for (const std::string_view end : {row.range.substr(0, dots), row.range.substr(dots + 2)}) {
       const bool duration = row.kind == Kind::kDuration || row.kind == Kind::kDurationOrAuto;
-      if (duration) EXPECT_TRUE(base::ParseDuration(end).ok()) << row.key;
-      if (row.kind == Kind::kSize) EXPECT_TRUE(base::ParseSize(end).ok()) << row.key;
+      EXPECT_TRUE(!duration || base::ParseDuration(end).ok()) << row.key;
+      EXPECT_TRUE(row.kind != Kind::kSize || base::ParseSize(end).ok()) << row.key;
     }
   }
 }
