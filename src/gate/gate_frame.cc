@@ -84,11 +84,15 @@ void GateFrame::Accept(int fd, std::string peer) {
   accepted_.Add();
   if (connections() >= options_.max_connections) {
     core_.CountRefusal(Refusal::kMaxConnections);
-    // Closed, not left in the kernel's backlog: a client that is told can go elsewhere.
-    loop::AdoptSocket(host_.loop, fd, std::move(peer)).reset();
+    OnOverLimit(fd, std::move(peer));
     return;
   }
   OnAccepted(fd, std::move(peer));
+}
+
+// Not left in the kernel's backlog: a client that is told can go elsewhere.
+void GateFrame::OnOverLimit(int fd, std::string peer) {
+  loop::AdoptSocket(host_.loop, fd, std::move(peer)).reset();
 }
 
 void GateFrame::AcceptTrouble(const base::Error& error) {

@@ -46,6 +46,9 @@ class GateFrame : public Gate {
   virtual base::Status OnValve(const ValveChange& change) = 0;
   // A connection below max_connections. The callee owns `fd`.
   virtual void OnAccepted(int fd, std::string peer) = 0;
+  // One above it, already counted. Closed, unless a gate has something to say first. The callee
+  // owns `fd`.
+  virtual void OnOverLimit(int fd, std::string peer);
   // A held entry is admitted: start its work, of which `ticket` is the count.
   virtual void Serve(HoldEntry& entry, Ticket ticket) = 0;
   // A held entry has waited in vain. Already counted.

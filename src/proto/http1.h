@@ -76,7 +76,11 @@ struct HeadCommon {
 struct RequestHead : HeadCommon {
   std::string_view method;
   std::string_view target;  // as sent: origin-form, absolute-form or "*"
-  std::string_view host;    // the Host header; empty when absent (HTTP/1.0)
+  // The target without scheme and authority; may begin with "?" or be empty after an absolute-form.
+  std::string_view origin;
+  // Whom the request is for: of an absolute-form target, else the Host header; empty when neither
+  // is there (HTTP/1.0).
+  std::string_view host;
   bool is_head = false;     // HEAD: the answer has no body
   bool idempotent = false;  // GET, HEAD, OPTIONS, TRACE, PUT, DELETE (RFC 9110 9.2.2)
   bool expect_continue = false;
@@ -200,6 +204,7 @@ class RequestParser : public Parser {
   bool AcceptHead(std::string_view first_line) override;
   bool AcceptTarget();
   bool AcceptHost();
+  bool AcceptExpectation(std::string_view value);
   RequestHead head_;
 };
 

@@ -15,6 +15,13 @@ bool Equals(std::string_view text, std::string_view lower) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
+bool IsSaneHost(std::string_view host) {
+  return std::none_of(host.begin(), host.end(), [](char c) {
+    return c <= ' ' || c == ',' || c == '/' || c == '?' || c == '#' || c == '@' || c == '\\' ||
+           c == '\x7f';
+  });
+}
+
 bool IsIdempotent(std::string_view method) {  // RFC 9110 9.2.2
   return method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE" ||
          method == "OPTIONS" || method == "TRACE";
@@ -44,35 +51,47 @@ bool RequestParser::AcceptTarget() {
   if (target.find('#') != std::string_view::npos) {
     return Fail(400, "a request target has no fragment");
   }
+  head_.origin = target;
+  head_.host = {};
   if (target.front() == '/') return true;
   if (target == "*") {
     return head_.method == "OPTIONS" || Fail(400, "only OPTIONS may ask for \"*\"");
   }
-  if (Equals(target.substr(0, 7), "http://") && target.size() > 7 && target[7] != '/') return true;
-  if (Equals(target.substr(0, 8), "https://") && target.size() > 8 && target[8] != '/') return true;
-  return Fail(400, "a request target must begin with \"/\" or \"http://\"");
+  const bool http = Equals(target.substr(0, 7), "http://");
+  if (!http && !Equals(target.substr(0, 8), "https://")) {
+    return Fail(400, "a request target must begin with \"/\" or \"http://\"");
+  }
+  const std::string_view rest = target.substr(http ? 7 : 8);
+  const size_t end = std::min(rest.find_first_of("/?"), rest.size());
+  if (end == 0) return Fail(400, "the request target names no host");
+  head_.host = rest.substr(0, end);
+  head_.origin = rest.substr(end);
+  return true;
 }
 
 bool RequestParser::AcceptHost() {
   int hosts = 0;
-  head_.host = {};
+  std::string_view host;
   head_.expect_continue = false;
   for (const Header& header : head_.headers) {
-    if (header.id == HeaderId::kHost) ++hosts, head_.host = header.value;
-    if (header.id == HeaderId::kExpect) {
-      if (!Equals(header.value, "100-continue")) {
-        return Fail(417, "the only expectation understood is 100-continue");
-      }
-      head_.expect_continue = head_.version_minor == 1;
-    }
+    if (header.id == HeaderId::kHost) ++hosts, host = header.value;
+    if (header.id == HeaderId::kExpect && !AcceptExpectation(header.value)) return false;
   }
   if (hosts > 1) return Fail(400, "more than one Host header");
   if (hosts == 0 && head_.version_minor == 1) return Fail(400, "HTTP/1.1 needs a Host header");
-  const bool sane = std::none_of(head_.host.begin(), head_.host.end(), [](char c) {
-    return c <= ' ' || c == ',' || c == '/' || c == '?' || c == '#' || c == '@' || c == '\\' ||
-           c == '\x7f';
-  });
-  return sane || Fail(400, "the Host header is not a host name with an optional port");
+  if (!IsSaneHost(host) || !IsSaneHost(head_.host)) {
+    return Fail(400, "the host is not a name or address with an optional port");
+  }
+  if (head_.host.empty()) head_.host = host;  // RFC 9112 3.2.2: absolute-form goes first
+  return true;
+}
+
+bool RequestParser::AcceptExpectation(std::string_view value) {
+  if (!Equals(value, "100-continue")) {
+    return Fail(417, "the only expectation understood is 100-continue");
+  }
+  head_.expect_continue = head_.version_minor == 1;
+  return true;
 }
 
 bool ResponseParser::AcceptHead(std::string_view first_line) {

@@ -318,8 +318,8 @@ TEST_F(Http1Test, RequestLinesThatAreNotThatAreRefused) {
 TEST_F(Http1Test, UnknownMethodsAndConnectAreNotImplemented) {
   EXPECT_EQ(Request("FROB / HTTP/1.1\r\nHost: a\r\n\r\n").status, 501);
   EXPECT_EQ(Request("CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n").status, 501);
-  for (const char* line : {"SETUP / HTTP/1.1", "PRI * HTTP/1.1", "DESCRIBE /x HTTP/1.1",
-                           "get / HTTP/1.1", "FLUSH / HTTP/1.1"}) {
+  for (const char* line :
+       {"SETUP / HTTP/1.1", "DESCRIBE /x HTTP/1.1", "get / HTTP/1.1", "FLUSH / HTTP/1.1"}) {
     const int status = Request(std::string(line) + "\r\nHost: a\r\n\r\n").status;
     EXPECT_TRUE(status == 400 || status == 501) << line << " gave " << status;
   }

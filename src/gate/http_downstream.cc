@@ -1,0 +1,248 @@
+// A client connection: its bytes, its requests, their way to the application.
+#include "gate/http_downstream.h"
+
+#include <utility>
+
+#include "base/text.h"
+#include "gate/http_gate.h"
+#include "gate/http_headers.h"
+#include "gate/http_outgoing.h"
+
+namespace leasehold::gate {
+
+using proto::http1::Event;
+using proto::http1::Framing;
+
+namespace {
+
+// Bytes of later requests (or of a body that must wait) kept while an exchange is under way.
+// Reading goes on up to here so that a client's leaving is noticed; one read more may come on top.
+constexpr size_t kPendingBytesMax = 16 * 1024;
+// How long a body is kept back for a "100 Continue" once the client has begun to send it without
+// one: RFC 9110 10.1.1 tells clients not to wait for ever, and curl waits one second.
+constexpr base::Duration kContinueWait = base::Duration::Seconds(1);
+
+}  // namespace
+
+Downstream::Downstream(HttpGate& gate, std::unique_ptr<loop::Stream> stream)
+    : gate_(gate),
+      stream_(std::move(stream)),
+      parser_(gate.request_limits()),
+      client_(stream_->peer_host()) {
+  stream_->SetListener(this);
+}
+
+Downstream::~Downstream() = default;
+
+void Downstream::Start() {
+  last_active_ = gate_.host().loop.CachedNow();
+  SetDeadline(gate_.options().idle_timeout);
+  stream_->StartReading();
+}
+
+// ---- the client ----
+
+void Downstream::OnData(std::span<const char> bytes) {
+  const std::string_view input(bytes.data(), bytes.size());
+  if (state_ == State::kLingering) {
+    linger_bytes_ += input.size();
+    return;  // OnSweep ends it
+  }
+  if (!pending_.empty() || !WantsInput()) {
+    Stash(input);
+  } else {
+    HandleInput(input);
+  }
+  UpdateReading();
+}
+
+void Downstream::OnEnd() {
+  client_ended_ = true;
+  switch (state_) {
+    case State::kIdle:
+    case State::kLingering: return Close();
+    // A client that stops sending while it waits for the lease has given up (one that only closed
+    // its sending half cannot be told apart; an answer to a request that is being served it gets).
+    case State::kHeld: return Close();
+    case State::kConnecting:
+    case State::kActive:
+      if (!request_done_ && RequestHasBody() && pending_.empty()) Close();
+      return;
+    case State::kFlushing:
+    case State::kClosed: return;
+  }
+}
+
+void Downstream::OnDrained() {
+  if (state_ == State::kFlushing) {
+    FinishExchange();
+  } else if (state_ == State::kActive && upstream_ != nullptr && !upstream_->stream().reading()) {
+    upstream_->stream().StartReading();
+    SetDeadline(gate_.options().response_timeout);
+  }
+}
+
+void Downstream::OnClosed(const base::Error&) { Close(); }
+
+// ---- the request ----
+
+bool Downstream::RequestHasBody() const { return parser_.head().framing != Framing::kNone; }
+
+bool Downstream::WantsInput() const {
+  if (state_ == State::kIdle) return true;
+  return state_ == State::kActive && !request_done_ && !awaiting_continue_ &&
+         upstream_->stream().queued() <= gate_.options().buffer_bytes;
+}
+
+void Downstream::Stash(std::string_view rest) { pending_.append(rest); }
+
+void Downstream::ResumeInput() {
+  std::string input;
+  input.swap(pending_);
+  HandleInput(input);
+  if (pending_.empty() && input.capacity() <= kPendingBytesMax) {
+    input.clear();
+    pending_.swap(input);
+  }
+  UpdateReading();
+}
+
+void Downstream::UpdateReading() {
+  if (state_ == State::kClosed) return;
+  const bool want = state_ == State::kLingering || pending_.size() < kPendingBytesMax;
+  if (want == stream_->reading()) return;
+  if (want) {
+    stream_->StartReading();
+  } else {
+    stream_->StopReading();
+  }
+}
+
+// Parses as far as it may, and sends on what it finds in as few system calls as it can: head and
+// first piece of body leave together.
+void Downstream::HandleInput(std::string_view input) {
+  in_input_ = true;
+  while (state_ == State::kActive || state_ == State::kIdle) {
+    if (state_ == State::kActive) {
+      RelayRequest(input);
+      break;
+    }
+    const proto::http1::Step step = parser_.Next(input);
+    input.remove_prefix(step.consumed);
+    if (step.event == Event::kNeedMore) {
+      OnInputPaused();
+      break;
+    }
+    if (step.event == Event::kError) {
+      AnswerParseError();
+    } else if (step.event == Event::kHead) {
+      OnRequestHead();
+    }
+  }
+  in_input_ = false;
+  if (state_ != State::kClosed && state_ != State::kLingering && !input.empty()) Stash(input);
+}
+
+// Moves what there is of the request to the upstream.
+void Downstream::RelayRequest(std::string_view& input) {
+  if (!gate_.MayPass()) return RefuseExpired();
+  Outgoing out(upstream_->stream(), gate_.bytes_up_);
+  if (head_due_) AddRequestHead(out);
+  const bool chunked = parser_.head().framing == Framing::kChunked;
+  Event event = Event::kNeedMore;
+  bool wants = WantsInput();
+  while (wants) {
+    const proto::http1::Step step = parser_.Next(input);
+    input.remove_prefix(step.consumed);
+    event = step.event;
+    if (event != Event::kBody) break;
+    body_begun_ = true;
+    out.AddBody(step.body, chunked);
+    wants = WantsInput();
+  }
+  if (wants && event == Event::kComplete) AddRequestEnd(out);
+  out.Flush();
+  if (!wants) {
+    if (!request_done_ && !awaiting_continue_) SetDeadline(gate_.options().response_timeout);
+    return;
+  }
+  switch (event) {
+    case Event::kComplete: return OnRequestComplete();
+    case Event::kError: return AnswerParseError();
+    default: return OnInputPaused();
+  }
+}
+
+void Downstream::OnInputPaused() {
+  const Options& options = gate_.options();
+  if (client_ended_) return Close();  // nothing will complete what has begun
+  if (state_ == State::kIdle) {
+    if (parser_.in_head()) {
+      // From its first byte: a head that dribbles in does not move its own deadline.
+      if (!head_timed_) SetDeadline(options.head_timeout);
+      head_timed_ = true;
+    }
+    return;
+  }
+  if (!answer_begun_) SetDeadline(options.body_timeout);
+}
+
+void Downstream::OnRequestHead() {
+  head_timed_ = false;
+  started_ = gate_.host().loop.CachedNow();
+  request_done_ = body_begun_ = retried_ = interim_ = false;
+  answer_begun_ = chunk_answer_ = close_after_ = counted_ = false;
+  status_ = 0;
+  sequence_ = 0;
+  deadline_ = base::MonoTime::Never();
+  const proto::http1::RequestHead& head = parser_.head();
+  awaiting_continue_ = head.expect_continue && RequestHasBody();
+  // Not h2c: requests inside such a tunnel would pass unseen, with whatever Lease-* they claim.
+  upgrade_ = head.upgrade && !RequestHasBody() &&
+             base::ToLower(head.Find("upgrade")).find("h2c") == std::string::npos;
+  const Decision decision = gate_.Admit(ticket_);
+  if (decision.verdict == Verdict::kAdmit) return StartExchange();
+  if (decision.verdict == Verdict::kRefuse) return AnswerRefusal(decision.refusal);
+  if (gate_.Hold(*this)) {
+    state_ = State::kHeld;
+  } else {
+    AnswerRefusal(Refusal::kHoldFull);
+  }
+}
+
+void Downstream::Serve(Ticket ticket) {
+  ticket_ = std::move(ticket);
+  StartExchange();
+  if (state_ == State::kActive) ResumeInput();
+}
+
+void Downstream::OnRequestComplete() {
+  request_done_ = true;
+  if (!answer_begun_) SetDeadline(gate_.options().response_timeout);
+}
+
+void Downstream::AddRequestHead(Outgoing& out) {
+  const proto::http1::RequestHead& head = parser_.head();
+  ForwardContext context;
+  context.client = client_;
+  context.lease_fields = gate_.lease_fields();
+  if (sequence_ == 0) sequence_ = gate_.NextSequence();  // a retry keeps its number
+  context.sequence = sequence_;
+  context.default_host = gate_.default_host_;
+  context.upgrade = upgrade_;
+  gate_.request_head_.clear();
+  AppendRequestHead(gate_.request_head_, head, context);
+  out.AddHead(gate_.request_head_);
+  head_due_ = false;
+  SetDeadline(awaiting_continue_ ? kContinueWait : gate_.options().response_timeout);
+}
+
+void Downstream::AddRequestEnd(Outgoing& out) {
+  if (parser_.head().framing != Framing::kChunked) return;
+  body_begun_ = true;
+  gate_.scratch_.clear();
+  AppendChunkedEnd(gate_.scratch_, parser_.trailers(), true);
+  out.AddChunkedEnd(gate_.scratch_);
+}
+
+}  // namespace leasehold::gate

@@ -1,0 +1,96 @@
+// HttpGate: the inbound HTTP/1 reverse proxy (DESIGN 4). It owns the client connections
+// (Downstream), the pool of application connections and the tunnels; admission and its counting are
+// GateFrame's. One coarse sweep timer serves all time-outs: connections carry deadlines, none has a
+// timer of its own. Invariant: nothing is admitted and no byte goes either way between client and
+// application without a fresh look at the permit.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gate/gate_frame.h"
+#include "gate/http_downstream.h"
+#include "gate/http_upstream.h"
+#include "loop/relay.h"
+
+namespace leasehold::gate {
+
+class HttpGate final : public GateFrame {
+ public:
+  HttpGate(const Options& options, Host host);
+  ~HttpGate() override;
+
+  base::Status Start() override;
+
+ private:
+  friend class Downstream;  // one machine in two parts: the connection and what all share
+
+  struct Tunnel {
+    Ticket ticket;
+    std::unique_ptr<loop::Relay> relay;
+  };
+
+  // ---- GateFrame ----
+  base::Status OnValve(const ValveChange& change) override;
+  void OnAccepted(int fd, std::string peer) override;
+  void OnOverLimit(int fd, std::string peer) override;
+  void Serve(HoldEntry& entry, Ticket ticket) override;
+  void Refuse(HoldEntry& entry, Refusal reason) override;
+  void CutTunnels() override;
+  uint64_t connections() const override { return downstreams_.size() + tunnels_.size(); }
+  uint64_t bytes_to_upstream() const override;
+  uint64_t bytes_to_downstream() const override;
+
+  // ---- for Downstream ----
+  // Does the gate admit now? Otherwise answers carry Connection: close.
+  bool open() const;
+  // The fields that this term stamps on requests; cheap while the token stays.
+  std::string_view lease_fields();
+  uint64_t NextSequence() { return ++sequence_; }
+  void CountAnswer(int status, base::Duration latency);
+  void CountCut() { answers_[0]->Add(); }
+  void NoteUpstreamTrouble(std::string_view what);
+  void Bury(Downstream& downstream);
+  void StartTunnel(Ticket ticket, int client_fd, int application_fd,
+                   std::string_view to_application, std::string_view to_client);
+  proto::http1::Limits request_limits() const;
+
+  void Adopt(int fd, std::string peer, bool over_limit);
+  void TunnelDone(Tunnel& tunnel, const loop::RelayStats& stats);
+  void CloseTunnels(bool reset);
+  void Sweep();
+  void ArmSweep();
+
+  UpstreamPool pool_;
+  std::vector<std::unique_ptr<Downstream>> downstreams_;
+  std::vector<std::unique_ptr<Downstream>> buried_;  // closed inside their own callbacks
+  std::vector<std::unique_ptr<Tunnel>> tunnels_;
+  std::vector<std::unique_ptr<Tunnel>> buried_tunnels_;
+  loop::Timer sweep_timer_;
+  const base::Duration sweep_interval_;
+
+  std::string lease_fields_;
+  uint64_t lease_fields_token_ = 0;
+  uint64_t sequence_ = 0;
+  const std::string default_host_;
+
+  // Scratch, used within one callback: heads, bodies of problems, ends of chunked bodies.
+  std::string request_head_;
+  std::string response_head_;
+  std::string scratch_;
+
+  std::array<observe::Counter*, 6> answers_{};  // by status class; [0]: cut
+  observe::Counter& retries_;
+  observe::Histogram& latency_;
+  uint64_t bytes_up_ = 0;
+  uint64_t bytes_down_ = 0;
+  uint64_t tunnel_bytes_up_ = 0;  // of tunnels that are over
+  uint64_t tunnel_bytes_down_ = 0;
+  observe::RateLimit trouble_limit_;
+  std::shared_ptr<HttpGate*> self_;  // for posted work
+};
+
+}  // namespace leasehold::gate

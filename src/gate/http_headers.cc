@@ -1,0 +1,178 @@
+#include "gate/http_headers.h"
+
+#include "base/text.h"
+#include "proto/http1_write.h"
+
+namespace leasehold::gate {
+namespace {
+
+using proto::http1::AppendHeader;
+using proto::http1::Framing;
+using proto::http1::HeadCommon;
+using proto::http1::Header;
+using proto::http1::HeaderId;
+using proto::http1::kCrlf;
+
+constexpr std::string_view kVia = "Via: 1.1 leasehold\r\n";
+
+void Append(std::string& out, const Header& header) {
+  AppendHeader(out, header.name, header.value);
+}
+
+// Headers that mean nothing beyond one hop, and those rewritten below.
+bool IsHopByHop(HeaderId id) {
+  switch (id) {
+    case HeaderId::kConnection:
+    case HeaderId::kKeepAlive:
+    case HeaderId::kProxyConnection:
+    case HeaderId::kTe:
+    case HeaderId::kTransferEncoding:
+    case HeaderId::kUpgrade: return true;
+    default: return false;
+  }
+}
+
+// Only unknown headers are hop-by-hop on the sender's word: "Connection: Host" or
+// "Connection: X-Forwarded-For" would otherwise strip what others rely on.
+bool IsNamedHop(const HeadCommon& head, const Header& header) {
+  return head.connection_names && header.id == HeaderId::kOther &&
+         head.NamedInConnection(header.name);
+}
+
+void AppendTarget(std::string& out, const proto::http1::RequestHead& head) {
+  if (head.origin.empty()) {  // absolute-form without a path
+    out += head.method == "OPTIONS" ? "*" : "/";
+    return;
+  }
+  if (head.origin.front() == '?') out += '/';
+  out += head.origin;
+}
+
+struct Forwarded {  // what came in of the headers that are added to
+  bool host = false;
+  bool proto = false;
+  bool trailers_welcome = false;
+};
+
+// One of our forwarded-by headers, as the client or a proxy before us sent it.
+void TakeForwarded(std::string& out, const Header& header, std::string& forwarded_for,
+                   Forwarded& seen) {
+  if (header.id == HeaderId::kXForwardedFor) {
+    if (!forwarded_for.empty() && !header.value.empty()) forwarded_for += ", ";
+    forwarded_for += header.value;
+    return;
+  }
+  bool& taken = header.id == HeaderId::kXForwardedHost ? seen.host : seen.proto;
+  // The spelling with '_' is dropped: an application that folds both would see two.
+  if (taken || header.name.find('_') != std::string_view::npos) return;
+  taken = true;
+  Append(out, header);
+}
+
+void AppendOurs(std::string& out, const proto::http1::RequestHead& head,
+                const ForwardContext& context, const Forwarded& seen) {
+  if (!seen.proto) out += "X-Forwarded-Proto: http\r\n";
+  if (!seen.host && !head.host.empty()) AppendHeader(out, "X-Forwarded-Host", head.host);
+  out += kVia;
+  out += context.lease_fields;
+  AppendHeader(out, "Lease-Sequence", context.sequence);
+  if (head.framing == Framing::kChunked) out += "Transfer-Encoding: chunked\r\n";
+  if (context.upgrade) {
+    AppendHeader(out, "Upgrade", head.Find("upgrade"));
+    out += "Connection: Upgrade\r\n";
+  } else if (seen.trailers_welcome) {
+    out += "TE: trailers\r\nConnection: TE\r\n";
+  }
+  out += kCrlf;
+}
+
+std::string_view Printable(std::string_view text, std::string& scratch) {
+  scratch.assign(text);
+  for (char& c : scratch) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return scratch;
+}
+
+}  // namespace
+
+void AppendRequestHead(std::string& out, const proto::http1::RequestHead& head,
+                       const ForwardContext& context) {
+  out += head.method;
+  out += ' ';
+  AppendTarget(out, head);
+  out += " HTTP/1.1\r\n";
+  AppendHeader(out, "Host", head.host.empty() ? context.default_host : head.host);
+  Forwarded seen;
+  std::string forwarded_for;  // allocates only behind another proxy with a long list
+  for (const Header& header : head.headers) {
+    switch (header.id) {
+      case HeaderId::kHost:
+      case HeaderId::kLease: continue;
+      case HeaderId::kContentLength:
+        AppendHeader(out, "Content-Length", head.content_length);
+        continue;
+      case HeaderId::kXForwardedFor:
+      case HeaderId::kXForwardedHost:
+      case HeaderId::kXForwardedProto: TakeForwarded(out, header, forwarded_for, seen); continue;
+      case HeaderId::kTe:
+        seen.trailers_welcome |= base::EqualsIgnoreCase(header.value, "trailers");
+        continue;
+      case HeaderId::kExpect:
+        if (head.expect_continue) Append(out, header);
+        continue;
+      default: break;
+    }
+    if (!IsHopByHop(header.id) && !IsNamedHop(head, header)) Append(out, header);
+  }
+  out += "X-Forwarded-For: ";
+  if (!forwarded_for.empty()) out.append(forwarded_for).append(", ");
+  out.append(context.client).append(kCrlf);
+  AppendOurs(out, head, context, seen);
+}
+
+void AppendResponseHead(std::string& out, const proto::http1::ResponseHead& head,
+                        const AnswerContext& context) {
+  proto::http1::AppendStatusLine(out, head.status, head.reason);
+  for (const Header& header : head.headers) {
+    if (context.upgrade && header.id == HeaderId::kUpgrade) {
+      Append(out, header);
+      continue;
+    }
+    if (!IsHopByHop(header.id) && !IsNamedHop(head, header)) Append(out, header);
+  }
+  out += kVia;
+  if (context.chunked) out += "Transfer-Encoding: chunked\r\n";
+  if (context.upgrade) {
+    out += "Connection: Upgrade\r\n";
+  } else if (context.close) {
+    out += "Connection: close\r\n";
+  } else if (context.keep_alive_10) {
+    out += "Connection: keep-alive\r\n";
+  }
+  out += kCrlf;
+}
+
+void AppendChunkedEnd(std::string& out, const std::vector<Header>& trailers,
+                      bool toward_application) {
+  out += "0\r\n";
+  for (const Header& trailer : trailers) {
+    const bool passes =
+        trailer.id == HeaderId::kOther || (!toward_application && trailer.id == HeaderId::kLease);
+    if (passes) Append(out, trailer);
+  }
+  out += kCrlf;
+}
+
+std::string LeaseFields(uint64_t token, std::string_view node_id, std::string_view process_id,
+                        std::string_view lease) {
+  std::string out;
+  std::string scratch;
+  AppendHeader(out, "Lease-Fencing-Token", token);
+  out.append("Lease-Holder: ").append(Printable(node_id, scratch));
+  out.append("/").append(Printable(process_id, scratch)).append(kCrlf);
+  AppendHeader(out, "Lease-Name", Printable(lease, scratch));
+  return out;
+}
+
+}  // namespace leasehold::gate

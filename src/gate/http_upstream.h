@@ -1,0 +1,102 @@
+// Upstream: one connection to the application, and UpstreamPool: those that wait for their next
+// request. An Upstream belongs to the pool for its whole life; a Downstream borrows it for one
+// exchange and gives it back. The pool is owned by its gate. Invariant: a pooled connection has
+// sent nothing that nobody asked for, and has not ended: either is noticed, because it stays
+// watched, and closes it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "gate/options.h"
+#include "loop/loop.h"
+#include "loop/stream.h"
+#include "proto/http1.h"
+
+namespace leasehold::gate {
+
+class UpstreamPool;
+
+// Who is served by an upstream connection; called from the loop.
+class UpstreamUser {
+ public:
+  virtual void OnUpstreamData(std::string_view bytes) = 0;
+  virtual void OnUpstreamEnd() = 0;      // in order
+  virtual void OnUpstreamBroken() = 0;   // reset
+  virtual void OnUpstreamDrained() = 0;  // its write queue is empty again
+
+ protected:
+  ~UpstreamUser() = default;
+};
+
+class Upstream final : public loop::StreamListener {
+ public:
+  Upstream(UpstreamPool& pool, std::unique_ptr<loop::Stream> stream,
+           const proto::http1::Limits& limits);
+
+  loop::Stream& stream() { return *stream_; }
+  proto::http1::ResponseParser& parser() { return parser_; }
+  // It has served an exchange before: the application may be closing it this very moment.
+  bool reused() const { return reused_; }
+  // Something of the present exchange's answer has arrived.
+  bool answered() const { return answered_; }
+  void NoteAnswered() { answered_ = true; }
+
+ private:
+  friend class UpstreamPool;
+  void OnData(std::span<const char> bytes) override;
+  void OnEnd() override;
+  void OnDrained() override;
+  void OnClosed(const base::Error& error) override;
+
+  UpstreamPool& pool_;
+  std::unique_ptr<loop::Stream> stream_;  // null: closed, waiting to be buried
+  proto::http1::ResponseParser parser_;
+  UpstreamUser* user_ = nullptr;  // null: idle in the pool
+  bool reused_ = false;
+  bool answered_ = false;
+  size_t index_ = 0;  // in the pool's table of all
+  base::MonoTime idle_until_;
+};
+
+class UpstreamPool {
+ public:
+  UpstreamPool(loop::Loop& loop, const Options& options);
+  ~UpstreamPool();
+  UpstreamPool(const UpstreamPool&) = delete;
+  UpstreamPool& operator=(const UpstreamPool&) = delete;
+
+  // The connection used last, for `user`; nullptr if none is idle.
+  Upstream* Take(UpstreamUser& user);
+  // A new connection, for `user`.
+  Upstream* Add(std::unique_ptr<loop::Stream> stream, UpstreamUser& user);
+  // The exchange is over in order: keep the connection, or close it if enough are kept.
+  void Keep(Upstream& upstream);
+  // Close it now; with RST if `reset`.
+  void Drop(Upstream& upstream, bool reset);
+  // Takes the stream out, for a tunnel; the rest is dropped.
+  std::unique_ptr<loop::Stream> TakeStream(Upstream& upstream);
+  void DropIdle();                 // all that are idle
+  void Sweep(base::MonoTime now);  // those idle for too long
+  size_t idle() const { return idle_.size(); }
+  size_t size() const { return all_.size(); }
+
+ private:
+  friend class Upstream;
+  void IdleEnded(Upstream& upstream);
+  void Bury(Upstream& upstream);
+
+  loop::Loop& loop_;
+  const proto::http1::Limits limits_;
+  const base::Duration idle_timeout_;
+  const size_t idle_max_;
+  std::vector<std::unique_ptr<Upstream>> all_;
+  std::vector<Upstream*> idle_;                    // the last one was used last
+  std::vector<std::unique_ptr<Upstream>> buried_;  // closed inside their own callbacks
+  std::shared_ptr<UpstreamPool*> self_;            // for posted work
+};
+
+}  // namespace leasehold::gate
