@@ -2,7 +2,7 @@
 // ("contract", process "p-main"), and helpers that run the loop until an answer is there or a limit
 // has passed. Harness files instantiate it:
 //   INSTANTIATE_TEST_SUITE_P(File, ContractTest, ::testing::Values(HarnessFactory(MakeFile)),
-//                            [](const auto&) { return std::string("Plain"); });
+//                            [](const auto& param) { return std::string("Plain"); });
 #pragma once
 
 #include <gtest/gtest.h>
