@@ -1,0 +1,64 @@
+// Network: the way of a store call from a node to the register and back: latencies with heavy
+// tails, lost requests and replies, resets whose request arrives later all the same, outages,
+// cut-off nodes, refusals. It carries one request to the register at most once: compare-and-sets
+// are never doubled (one connection), but they may arrive long after their sender gave up.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/random.h"
+#include "lease/events.h"
+#include "simulation/clock.h"
+#include "simulation/facts.h"
+
+namespace leasehold::simulation {
+
+class World;
+
+class Network {
+ public:
+  using ReadDone = std::function<void(lease::ReadAnswer)>;
+  using CasDone = std::function<void(lease::CasAnswer)>;
+
+  explicit Network(World& world);
+
+  // `done` is called at most once, from the queue; not at all when an answer is lost.
+  void Read(const Process& from, uint64_t op, ReadDone done);
+  void CompareAndSet(const Process& from, const lease::CasEffect& effect, CasDone done);
+
+  // ---- spells; each ends at `until` ----
+  enum class Away { kUnreachable, kFrozen };  // at once ambiguous, or late or never answered
+  void StoreAway(TrueNs until, Away how);
+  void CutOff(int node, TrueNs until);
+  void StoreRefuses(TrueNs until);
+  void EndSpells();
+  void LoseWrites(size_t count);
+
+ private:
+  enum class Fate { kArrives, kLost, kResets };
+  struct Way {
+    Fate fate = Fate::kArrives;
+    bool resets = false;  // the caller sees a reset at once, whatever becomes of the request
+    TrueNs arrives = 0;
+    bool reply_lost = false;
+  };
+  Way Draw(int node);
+  TrueNs Leg();
+  TrueNs Capped(TrueNs at) const;
+  bool Refusing() const;
+  void Serve(const Process& from, const lease::CasEffect& effect, TrueNs sent_at,
+             base::MonoTime sent, lease::CasAnswer& answer);
+  void FillConflict(lease::CasAnswer& answer);
+  lease::ReadAnswer Look(const Process& from, uint64_t op);
+  void ScheduleHints(bool changed_hands);
+
+  World& world_;
+  base::Random random_;
+  TrueNs away_until_ = 0;
+  Away away_ = Away::kUnreachable;
+  TrueNs refuses_until_ = 0;
+  std::vector<TrueNs> cut_off_until_;
+};
+
+}  // namespace leasehold::simulation

@@ -1,0 +1,94 @@
+// Scenario: everything about a run that is drawn before it starts: the nodes and their options and
+// clocks, how the store and the way to it behave, which faults come how often, and for how long.
+// A pure function of the seed. Not here: the individual faults (faults.h), which are drawn as the
+// run goes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lease/options.h"
+#include "lease/record.h"
+#include "simulation/clock.h"
+
+namespace leasehold::simulation {
+
+// What a run is about. Most are storms; the calm ones have a single fault in an otherwise perfect
+// world, so that tight bounds can be demanded (check_calm.cc).
+enum class Kind {
+  kStorm,         // any mix of faults
+  kCalmCrash,     // the holder is killed once
+  kCalmOutage,    // the store is away once, for less than 0.6 TTL
+  kCalmStepDown,  // the holder is asked to step down once
+};
+const char* KindName(Kind kind);
+
+struct NodePlan {
+  lease::Options options;
+  std::string node_id;
+  int64_t clock_offset_ns = 0;
+  int64_t clock_rate_ppb = 0;
+  TrueNs starts_at = 0;
+  bool keeps_memory = false;  // node.state_dir: Memory survives, and death of the former process
+                              // of this node is proven
+  bool push = false;          // the store pushes hints to this node
+  TrueNs unready_after = 0;   // app.unready_after
+};
+
+// The way to the store and the store itself.
+struct StorePlan {
+  TrueNs typical = 0;              // scale of the exponential latency of each leg
+  double tail = 0;                 // share of legs that take up to tail_max instead
+  TrueNs tail_max = 0;             // late enough to outlive the attempt, sometimes the TTL
+  double lost_request = 0;         // nothing arrives; no answer
+  double lost_reply = 0;           // applied; no answer
+  double reset = 0;                // ambiguous at once; the request may arrive later
+  double replicas_missing = 0;     // wait_replicas: applied, answered ambiguous
+  double conflict_bare = 0;        // share of conflicts answered without the record
+  bool proves_death = false;       // file store: reads say when the record's process is dead
+  bool numbered_versions = false;  // the store adds a number of its own to each version
+  enum class Start { kAbsent, kReleased, kHeldByDead, kUnusable, kNearlyExhausted };
+  Start start = Start::kAbsent;
+};
+
+// Faults of a kind come as a Poisson process; the numbers are how many to expect per TTL.
+struct FaultPlan {
+  double freeze = 0;   // SIGSTOP, SIGCONT
+  double suspend = 0;  // the machine stops and its boot clock does not count it
+  double crash = 0;
+  double app_flap = 0;
+  double step_down = 0;  // with a right, wrong or stale precondition
+  double shutdown = 0;
+  double outage = 0;       // the store is away for everybody
+  double cut_off = 0;      // for one node
+  double refusal = 0;      // the store refuses everybody
+  double lost_writes = 0;  // the store restarts from an older state
+  double push_flap = 0;
+  double spurious_hint = 0;
+  double start_failed = 0;
+  double stray_drained = 0;  // a listener says drained for another term
+  double rate_change = 0;    // a clock's rate is steered within the drift bound
+  bool lossy() const { return lost_writes > 0; }
+};
+
+struct Scenario {
+  uint64_t seed = 0;
+  Kind kind = Kind::kStorm;
+  std::vector<NodePlan> nodes;
+  StorePlan store;
+  FaultPlan faults;
+  TrueNs ttl = 0;           // of the first node; others are near it
+  TrueNs ttl_max = 0;       // of any node
+  TrueNs faults_end = 0;    // no fault begins or goes on after this
+  TrueNs settle_bound = 0;  // after faults_end: somebody holds by then (check_liveness.cc)
+  TrueNs end = 0;
+
+  std::string Describe() const;  // a few lines for a trace's head
+};
+
+Scenario DrawScenario(uint64_t seed);
+
+inline constexpr char kLeaseName[] = "orders";
+
+}  // namespace leasehold::simulation
