@@ -113,11 +113,20 @@ void TcpGate::Refuse(HoldEntry& entry, Refusal /*reason*/) {
 void TcpGate::CutTunnels() { CutInFlight(); }
 
 void TcpGate::CutInFlight() {
+  uint64_t cut = 0;
   for (auto it = connections_.begin(); it != connections_.end();) {
     TcpConnection& connection = *it++;
     if (connection.in_flight()) {
       RemoveWithReset(connection);
+      ++cut;
     }
+  }
+  if (cut > 0) {
+    host().log.Info("gate.cut", "open connections were cut",
+                    {{"gate", options().name},
+                     {"connections", cut},
+                     {"state", ValveName(core().valve())},
+                     {"reason", last_change().reason}});
   }
 }
 

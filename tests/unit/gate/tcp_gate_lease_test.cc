@@ -145,6 +145,26 @@ TEST_F(TcpGateLeaseTest, AChunkAfterExpiryIsNotCarriedAlthoughNobodyToldTheGate)
   EXPECT_EQ(expired_, 1);
 }
 
+TEST_F(TcpGateLeaseTest, BytesThatWaitBehindACallbackThatStallsPastExpiryAreNotCarried) {
+  Build();
+  ASSERT_TRUE(Open().ok());
+  Pair one = Connected();
+  Pair two = Connected();
+  const base::MonoTime expiry = Loop::Now() + Duration::Millis(30);
+  permit_.ExpireAt(expiry);
+  loop_.Post([&] {
+    one.client->Send("late");
+    two.upstream->Send("late");
+    while (Loop::Now() < expiry) {
+    }
+  });
+  EXPECT_TRUE(Eventually([&] { return WasReset(one.client) && WasReset(two.client); }));
+  EXPECT_TRUE(Eventually([&] { return WasReset(one.upstream) && WasReset(two.upstream); }));
+  EXPECT_EQ(one.upstream->received(), "1");
+  EXPECT_EQ(two.client->received(), "2");
+  EXPECT_TRUE(Eventually([&] { return expired_ == 1; }));
+}
+
 TEST_F(TcpGateLeaseTest, AConnectionAfterExpiryIsRefusedAlthoughNobodyToldTheGate) {
   Build();
   ASSERT_TRUE(Open().ok());
