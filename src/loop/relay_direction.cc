@@ -12,9 +12,11 @@
 namespace leasehold::loop {
 namespace {
 
-// A pipe costs two descriptors and three system calls to make: worth it once four full chunks came
-// in a row, and given back after sixteen small ones.
-constexpr int kFullChunksToSplice = 4;
+// A pipe costs two descriptors and three system calls to make: worth it once four large chunks came
+// in a row, and given back after sixteen small ones. Where `buffer_bytes` is below the large size,
+// the direction only ever copies: the owner wants little memory held.
+constexpr int kLargeChunksToSplice = 4;
+constexpr size_t kLargeChunkBytes = 32 * 1024;
 constexpr int kSmallChunksToCopy = 16;
 constexpr size_t kSmallChunkBytes = 16 * 1024;
 // The largest an unprivileged process may ask for (fs.pipe-max-size default). Past the user's soft
@@ -118,12 +120,12 @@ void RelayDirection::Drop() {
 
 // Called after each chunk with its size.
 void RelayDirection::ChooseWay(size_t chunk) {
-  const bool other_way = splicing() ? chunk < kSmallChunkBytes : chunk == loop_.scratch().size();
+  const bool other_way = splicing() ? chunk < kSmallChunkBytes : chunk >= kLargeChunkBytes;
   streak_ = other_way ? streak_ + 1 : 0;
   if (splicing()) {
     if (streak_ >= kSmallChunksToCopy && pipe_bytes_ == 0) ClosePipe();
-  } else if (streak_ >= kFullChunksToSplice && !pipe_refused_ && !pending()) {
-    OpenPipe();
+  } else if (streak_ >= kLargeChunksToSplice && !pipe_refused_) {
+    OpenPipe();  // what is still in the buffer is flushed before the next chunk is moved
   }
 }
 

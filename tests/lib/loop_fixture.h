@@ -19,13 +19,15 @@ class LoopFixture : public ::testing::Test {
   // Long enough for a loaded build machine; a test that passes never waits for it.
   static constexpr base::Duration kLimit = base::Duration::Seconds(10);
 
-  // Runs the loop until `condition` holds (asked after every turn). False: `limit` passed first.
+  // Runs the loop until `condition` holds (asked after every turn, and every 50 ms for what the
+  // loop cannot see, such as a process that ends). False: `limit` passed first.
   bool RunUntil(const std::function<bool()>& condition, base::Duration limit = kLimit) {
     const base::MonoTime end = loop::Loop::Now() + limit;
-    loop::Timer alarm(loop_, [] {});  // wakes the loop at the limit, if nothing else does
-    alarm.StartAt(end);
+    loop::Timer tick(loop_, [] {});
     while (!condition()) {
-      if (loop::Loop::Now() >= end) return condition();
+      const base::MonoTime now = loop::Loop::Now();
+      if (now >= end) return condition();
+      if (!tick.armed()) tick.StartAt(base::Min(end, now + base::Duration::Millis(50)));
       loop_.RunOnce();
     }
     return true;
