@@ -101,9 +101,9 @@ Status DecodeIdentity(Fields& fields, lease::Record& record) {
   if (!state) return state.error();
   const std::optional<lease::RecordState> known = lease::ParseRecordState(*state);
   if (!known) return fields.Wrong("state", *state, "held, draining or released");
-  record.lease = *std::move(lease);
-  record.node_id = *std::move(node_id);
-  record.process_id = *std::move(process_id);
+  record.lease = std::move(*lease);
+  record.node_id = std::move(*node_id);
+  record.process_id = std::move(*process_id);
   record.state = *known;
   return {};
 }

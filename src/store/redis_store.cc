@@ -331,7 +331,7 @@ ReadResult RedisStore::JudgeRead(const ReadCall& call, const RedisAnswer& answer
   }
   result.outcome = ReadResult::Outcome::kRecord;
   result.version = lease::MakeVersion(*record);
-  result.record = *std::move(record);
+  result.record = std::move(*record);
   return result;
 }
 
@@ -432,7 +432,7 @@ CasResult RedisStore::JudgeCas(const CasCall& call, const RedisAnswer& answer) c
   base::Result<lease::Record> record = DecodeRecord(call.names.key, hash);
   if (!record) return CasFailed({RedisFailure::Kind::kRefused, "", record.error().message});
   result.version = lease::MakeVersion(*record);
-  result.record = *std::move(record);
+  result.record = std::move(*record);
   return result;
 }
 
@@ -489,7 +489,7 @@ std::unique_ptr<LeaseStore> MakeRedisStore(loop::Loop& loop, const RedisOptions&
                                            observe::Log& log) {
   base::Result<RedisTarget> target = ResolveRedisTarget(options);
   CHECK(target.ok(), "MakeRedisStore needs options that passed ValidateRedisOptions");
-  return std::make_unique<RedisStore>(loop, options, *std::move(target), tuning, std::move(prefix),
+  return std::make_unique<RedisStore>(loop, options, std::move(*target), tuning, std::move(prefix),
                                       log);
 }
 
