@@ -13,8 +13,8 @@ namespace leasehold::loop {
 namespace {
 
 // A pipe costs two descriptors and three system calls to make: worth it once four large chunks came
-// in a row, and given back after sixteen small ones. Where `buffer_bytes` is below the large size,
-// the direction only ever copies: the owner wants little memory held.
+// without a small one, and given back after sixteen small ones. Where `buffer_bytes` is below the
+// large size, the direction only ever copies: the owner wants little memory held.
 constexpr int kLargeChunksToSplice = 4;
 constexpr size_t kLargeChunkBytes = 32 * 1024;
 constexpr int kSmallChunksToCopy = 16;
@@ -120,8 +120,9 @@ void RelayDirection::Drop() {
 
 // Called after each chunk with its size.
 void RelayDirection::ChooseWay(size_t chunk) {
-  const bool other_way = splicing() ? chunk < kSmallChunkBytes : chunk >= kLargeChunkBytes;
-  streak_ = other_way ? streak_ + 1 : 0;
+  const bool small = chunk < kSmallChunkBytes;
+  if (!small && chunk < kLargeChunkBytes) return;  // says nothing: the tail of a burst, mostly
+  streak_ = small == splicing() ? streak_ + 1 : 0;
   if (splicing()) {
     if (streak_ >= kSmallChunksToCopy && pipe_bytes_ == 0) ClosePipe();
   } else if (streak_ >= kLargeChunksToSplice && !pipe_refused_) {
