@@ -23,7 +23,7 @@ struct Remedy {
 };
 
 // What repeats until somebody repairs it, and how.
-constexpr std::array<Remedy, 17> kDefinite = {{
+constexpr std::array<Remedy, 19> kDefinite = {{
     {EACCES, "the directory and its files must be readable and writable by this user"},
     {EPERM, "the directory and its files must be readable and writable by this user"},
     {EROFS, "the filesystem is read-only; mount it writable or set store.file.dir elsewhere"},
@@ -33,6 +33,8 @@ constexpr std::array<Remedy, 17> kDefinite = {{
     {ENOENT, "the directory must exist; was it removed or unmounted?"},
     {ENOTDIR, "every part of the path must be a directory"},
     {EISDIR, "it must be a file"},
+    {ESPIPE, "it must be a file"},
+    {ENXIO, "it must be a file"},
     {ELOOP, "it must not be a symbolic link"},
     {ENAMETOOLONG, "use a shorter store.file.dir"},
     {EXDEV, "the store's directories must be on one filesystem"},

@@ -129,7 +129,7 @@ LeaseFiles::LeaseFiles(const FilePlace& place, const std::string& lease) {
   const std::string base = LeaseFileName(place.prefix, lease);
   record = std::string(kLeaseDir) + "/" + base + kRecordEnding;
   lock = std::string(kLockDir) + "/" + base + ".lock";
-  temp = std::string(kTempDir) + "/" + base;
+  temp = std::string(kTempDir) + "/" + base + ".new";
   shown = place.dir + "/" + record;
 }
 

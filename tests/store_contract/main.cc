@@ -7,10 +7,23 @@
 //   --lock PATH                       locks PATH, prints "locked", stays
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -144,10 +157,46 @@ int Hold(Helper& helper, const std::string& lease) {
   while (true) pause();
 }
 
-int OpenAs(Helper& helper, const std::string& uid) {
+// From now on flock answers `error_number` (0: success) and locks nothing, as on a filesystem that
+// cannot lock, or only says that it can.
+bool BreakFlock(uint32_t error_number) {
+  std::array<sock_filter, 4> program = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_flock, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error_number),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog filter = {static_cast<uint16_t>(program.size()), program.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+// A small filesystem of this process alone at `dir`.
+bool MountSmall(const std::string& dir) {
+  std::filesystem::create_directories(dir);
+  return unshare(CLONE_NEWNS) == 0 &&
+         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("tmpfs", dir.c_str(), "tmpfs", 0, "size=256k,mode=0777") == 0;
+}
+
+void Fill(const std::string& dir) {
+  std::ofstream file(dir + "/filler", std::ios::binary);
+  const std::string page(4096, 'x');
+  while (file.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
+  }
+}
+
+int OpenAs(Helper& helper, const std::string& dir, const std::string& uid, const std::string& how) {
+  if (how == "full" && !MountSmall(dir)) {
+    Say("skip");
+    return 0;
+  }
+  if (how == "no-locks" && !BreakFlock(ENOLCK)) return 7;
+  if (how == "fake-locks" && !BreakFlock(0)) return 7;
   if (setgid(static_cast<gid_t>(std::stoul(uid))) != 0) return 5;
   if (setuid(static_cast<uid_t>(std::stoul(uid))) != 0) return 5;
   Say("open " + Text(helper.Open()));
+  if (how == "full") Fill(dir);
   const CasResult taken =
       helper.Cas("as-uid", std::nullopt, HelperRecord("as-uid", helper.process_id()));
   const char* word = taken.outcome == CasResult::Outcome::kApplied   ? "applied"
@@ -173,7 +222,7 @@ std::optional<int> RunHelper(const std::vector<std::string>& words) {
   int code = 6;
   if (words[0] == "--file-race") code = Race(helper, words[3], std::stoi(words.at(4)));
   if (words[0] == "--file-hold") code = Hold(helper, words[3]);
-  if (words[0] == "--file-open") code = OpenAs(helper, words[3]);
+  if (words[0] == "--file-open") code = OpenAs(helper, words[1], words[3], words.at(4));
   std::fflush(stdout);
   _exit(code);  // like a crash: nothing is closed in order
 }
