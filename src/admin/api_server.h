@@ -1,5 +1,8 @@
 // ApiServer: the localhost HTTP API (DESIGN 5): probes, status, leases, step-down, config, metrics.
-// Loopback, token and Host rules are enforced here. Owned by app.
+// What there is stands in the table of routes.cc, who may ask in access.h: an address beyond
+// loopback demands a token and then guards reads (also /metrics) with it, probes never; `Host` must
+// be ours; pages of elsewhere may change nothing. Not TLS. Owned by app. Invariants: a step-down
+// goes on whether or not its client waits; every buffer, wait and number of clients is bounded.
 #pragma once
 
 #include <memory>
@@ -16,8 +19,8 @@ namespace leasehold::admin {
 
 class ApiServer {
  public:
-  // Binds now; an error names the address and why. `token` is the content of token_file, empty:
-  // none.
+  // Binds now; an error names the option, its value and why or the remedy. `token` is the content
+  // of token_file, empty: none (with token_file set, an empty content is an error).
   static base::Result<std::unique_ptr<ApiServer>> Start(loop::Loop& loop,
                                                         const AdminOptions& options,
                                                         std::string token, Control& control,

@@ -66,7 +66,7 @@ class Control {
   // The configuration in force as JSON, secrets masked.
   virtual std::string ConfigJson() const = 0;
   // A registered listener set changed (someone registered, said drained, vanished): re-evaluate
-  // drains.
+  // drains. Called from the loop, once per turn and lease, never from inside EventBus::Publish.
   virtual void DrainProgress(const std::string& lease) = 0;
 };
 

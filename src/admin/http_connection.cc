@@ -18,6 +18,9 @@ namespace http1 = proto::http1;
 constexpr size_t kInputBytesMax = 16 * 1024;
 // Answers waiting to be read before further pipelined requests are looked at.
 constexpr size_t kOutputBytesMax = 64 * 1024;
+// Pipelined requests handled in one turn of the loop: a scrape costs about a millisecond, and
+// a burst of them must not hold up a renewal or a gate.
+constexpr int kServedPerTurnMax = 4;
 // Thrown away after the last answer, so that its reader is not cut by a reset; more is an abuse.
 constexpr uint64_t kDiscardBytesMax = 256 * 1024;
 
@@ -128,7 +131,7 @@ void HttpConnection::Process() {
   if (processing_) return;  // an answer from inside the handler: the loop below goes on
   processing_ = true;
   starved_ = false;
-  while (!starved_ &&
+  while (!starved_ && !yielding_ &&
          (phase_ == Phase::kIdle || phase_ == Phase::kHead || phase_ == Phase::kBody)) {
     ParseNext();
   }
@@ -184,9 +187,21 @@ void HttpConnection::TakeHead() {
 
 void HttpConnection::Dispatch() {
   Enter(Phase::kHandling);
+  if (++served_in_turn_ >= kServedPerTurnMax && !yielding_) Yield();
   const uint64_t exchange = ++exchange_;
   owner_.handler(request_, [weak = weak_from_this(), exchange](const HttpAnswer& answer) {
     if (const auto self = weak.lock()) self->Answer(exchange, answer);
+  });
+}
+
+void HttpConnection::Yield() {
+  yielding_ = true;
+  owner_.loop.Post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->yielding_ = false;
+    self->served_in_turn_ = 0;
+    self->Process();
   });
 }
 
@@ -257,6 +272,8 @@ void HttpConnection::Over() {
 }
 
 void HttpConnection::UpdateReading() {
+  // A burst is over: an idle connection should be small again.
+  if (input_.empty() && input_.capacity() > kInputBytesMax) input_.shrink_to_fit();
   const bool wanted = phase_ == Phase::kLingering || ended_ || input_.size() <= kInputBytesMax;
   if (wanted == stream_->reading()) return;
   if (wanted) {

@@ -75,6 +75,7 @@ class HttpConnection final : public loop::StreamListener,
   void Fail(int status, const char* why);
   void OnTimer();
   void Over();
+  void Yield();
   void UpdateReading();
 
   const Owner& owner_;
@@ -86,6 +87,8 @@ class HttpConnection final : public loop::StreamListener,
   std::string input_;
   uint64_t exchange_ = 0;  // number of the current request
   uint64_t discarded_bytes_ = 0;
+  int served_in_turn_ = 0;  // requests since the loop last turned for others
+  bool yielding_ = false;   // goes on with the next turn of the loop
   bool processing_ = false;
   bool starved_ = false;    // the parser asked for more
   bool ended_ = false;      // the peer has sent its last byte

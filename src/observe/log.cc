@@ -22,6 +22,7 @@ namespace {
 class LineSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit LineSink(int fd) : fd_(fd) {}
+  uint64_t dropped() const { return dropped_; }
   uint64_t TakeDropped() { return std::exchange(dropped_, 0); }
   bool Writable() const {
     pollfd poll_fd{fd_, POLLOUT, 0};
@@ -107,11 +108,10 @@ bool Log::Enabled(LogLevel level) const {
 
 void Log::Write(LogLevel level, std::string_view event, std::string_view message, Fields fields) {
   if (!Enabled(level)) return;
-  if (impl_->sink->Writable()) {
-    if (const uint64_t dropped = impl_->sink->TakeDropped(); dropped > 0) {
-      impl_->Put(LogLevel::kWarn, "log.dropped",
-                 "log lines were lost because nobody read standard error", {{"lines", dropped}});
-    }
+  if (impl_->sink->dropped() > 0 && impl_->sink->Writable()) {
+    impl_->Put(LogLevel::kWarn, "log.dropped",
+               "log lines were lost because nobody read standard error",
+               {{"lines", impl_->sink->TakeDropped()}});
   }
   impl_->Put(level, event, message, fields);
 }

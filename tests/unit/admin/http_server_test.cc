@@ -29,6 +29,7 @@ class HttpServerTest : public testing::RawSocketFixture {
         loop_, testing::TcpAddress("127.0.0.1", 0), options_,
         [this](const HttpRequest& request, const HttpReply& reply) {
           ++handled_;
+          order_.push_back(request.target);
           if (request.target == "/hold") {
             held_.push_back(reply);
             return;
@@ -60,6 +61,7 @@ class HttpServerTest : public testing::RawSocketFixture {
   std::unique_ptr<observe::Log> log_;
   std::unique_ptr<HttpServer> server_;
   std::vector<HttpReply> held_;
+  std::vector<std::string> order_;
   int handled_ = 0;
 };
 
@@ -103,7 +105,21 @@ TEST_F(HttpServerTest, ManyPipelinedRequestsInOneBurstAreAllAnswered) {
   EXPECT_EQ(client->Answers().back().body, "GET/499");
 }
 
-TEST_F(HttpServerTest, ARequestInSinglesBytesIsAnswered) {
+TEST_F(HttpServerTest, ABurstLetsOthersInBetween) {
+  Start();
+  auto greedy = Client();
+  auto other = Client();
+  std::string burst;
+  for (int i = 0; i < 200; ++i) burst += Get("/burst");
+  greedy->Send(burst);
+  ASSERT_TRUE(Eventually([&] { return handled_ > 0; }));
+  EXPECT_LT(handled_, 20) << "the loop did not turn";
+  other->Send(Get("/other"));
+  ASSERT_TRUE(Eventually([&] { return handled_ == 201; }));
+  EXPECT_NE(order_.back(), "/other");
+}
+
+TEST_F(HttpServerTest, ARequestInSingleBytesIsAnswered) {
   Start();
   auto client = Client();
   for (const char c : Post("/slow", "xyz")) {
