@@ -6,45 +6,6 @@ namespace leasehold::gate {
 
 using lease::Valve;
 
-std::string_view RefusalName(Refusal reason) {
-  switch (reason) {
-    case Refusal::kClosed: return "closed";
-    case Refusal::kDraining: return "draining";
-    case Refusal::kExpired: return "expired";
-    case Refusal::kHoldFull: return "hold_full";
-    case Refusal::kHoldTimeout: return "hold_timeout";
-    case Refusal::kMaxConnections: return "max_connections";
-  }
-  return "unknown";
-}
-
-std::string_view ValveName(Valve valve) {
-  switch (valve) {
-    case Valve::kClosed: return "closed";
-    case Valve::kHolding: return "holding";
-    case Valve::kOpen: return "open";
-    case Valve::kDraining: return "draining";
-  }
-  return "unknown";
-}
-
-Ticket& Ticket::operator=(Ticket&& other) noexcept {
-  if (this != &other) {
-    Finish();
-    core_ = other.core_;
-    other.core_ = nullptr;
-  }
-  return *this;
-}
-
-void Ticket::Finish() {
-  if (core_ != nullptr) {
-    GateCore* core = core_;
-    core_ = nullptr;
-    core->Finished();
-  }
-}
-
 GateCore::GateCore(const Options& options)
     : outbound_(options.outbound),
       hold_policy_(options.standby == StandbyPolicy::kHold),

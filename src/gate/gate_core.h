@@ -12,57 +12,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "base/time.h"
+#include "gate/admission.h"
 #include "gate/hold_queue.h"
 #include "gate/options.h"
 #include "lease/permit.h"
 
 namespace leasehold::gate {
-
-// Why something was refused. Closed list; the names are a metric's label and part of problem
-// bodies.
-enum class Refusal : uint8_t {
-  kClosed,          // the lease is not held here
-  kDraining,        // stepping down
-  kExpired,         // the permit ran out; nobody had told the gate yet
-  kHoldFull,        // max_held wait already
-  kHoldTimeout,     // waited for hold_timeout
-  kMaxConnections,  // max_connections are open already
-};
-inline constexpr size_t kRefusalCount = 6;
-std::string_view RefusalName(Refusal reason);  // "closed", "draining", "expired", "hold_full", ...
-std::string_view ValveName(lease::Valve valve);  // "closed", "holding", "open", "draining"
-
-class GateCore;
-
-// One admitted piece of work (a request, a connection, a tunnel). In flight as long as it lives and
-// is not finished. Movable. Must not outlive its core while admitted.
-class Ticket {
- public:
-  Ticket() = default;
-  Ticket(Ticket&& other) noexcept : core_(other.core_) { other.core_ = nullptr; }
-  Ticket& operator=(Ticket&& other) noexcept;
-  Ticket(const Ticket&) = delete;
-  Ticket& operator=(const Ticket&) = delete;
-  ~Ticket() { Finish(); }
-
-  bool admitted() const { return core_ != nullptr; }
-  // The work is done. Nothing happens the second time. Ask the core's TakeBecameEmpty() afterwards.
-  void Finish();
-
- private:
-  friend class GateCore;
-  GateCore* core_ = nullptr;
-};
-
-enum class Verdict : uint8_t { kAdmit, kHold, kRefuse };
-
-struct Decision {
-  Verdict verdict = Verdict::kRefuse;
-  Refusal refusal = Refusal::kClosed;  // meaningful for kRefuse
-};
 
 class GateCore {
  public:

@@ -100,10 +100,9 @@ class Probe {
   }
 
   // The last thing this object does: `done` destroys it.
-  void Finish(const base::Status& status) {
-    const base::Status copy = status;
+  void Finish(base::Status status) {
     const Done done = std::move(done_);
-    done(copy);
+    done(status);
   }
 
   Done done_;
