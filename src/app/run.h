@@ -1,5 +1,6 @@
-// Run: the whole sidecar, from a checked configuration to the end of the process (DESIGN 2.5: SIGTERM
-// steps down, releases, exits 0). The composition root's one entry; only cli and tests call it.
+// Run: the whole sidecar, from a checked configuration to the end of the process (DESIGN 2.5:
+// SIGTERM steps down, releases, exits 0). The composition root's one entry; only cli and tests call
+// it.
 #pragma once
 
 #include "config/config.h"

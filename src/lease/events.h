@@ -149,7 +149,7 @@ struct ValveEffect {
   Valve valve = Valve::kClosed;
   Reason reason = Reason::kNone;
   bool lost = false;  // kClosed: by loss or expiry rather than by a finished drain or a release
-  base::MonoTime drain_end;  // kDraining: when what is left is shut; never after expiry
+  base::MonoTime drain_end;  // kDraining: when what is left is shut; the permit may end sooner
   uint64_t token = 0;
 };
 struct NoticeEffect {

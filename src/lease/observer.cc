@@ -89,11 +89,11 @@ void Observer::SeeOwnWrite(MonoTime now, const Record& record, const Version& ve
 MonoTime Observer::MayTakeAt() const {
   if (!seen_any_ || !unusable_.empty()) return MonoTime::Never();
   if (reacquire_at_once_) return changed_at_;
-  if (wait_until_ > changed_at_)
-    return wait_until_;  // gone back: also if released, absent, dead or our own
-  if (!record_ || !record_->held() || holder_dead_) return changed_at_;
-  if (record_->process_id == self_.process_id) return changed_at_;
-  return changed_at_ + timing_.Window(record_->ttl());  // the RECORD's TTL, not our own
+  const bool of_other = held_by_other() && !holder_dead_;
+  // The RECORD's TTL, not our own.
+  const MonoTime window_end = of_other ? changed_at_ + timing_.Window(record_->ttl()) : changed_at_;
+  // Gone back: also if released, absent, proven dead or our own.
+  return Max(window_end, wait_until_);
 }
 
 std::optional<uint64_t> Observer::NextToken() const {

@@ -35,6 +35,9 @@ struct ReadResult {
   bool holder_dead =
       false;          // proof of death (file store): the record's process holds no lock any more
   std::string error;  // one sentence: object, value, what would be right
+  // The store's own clock when it answered, where it tells; compared only with itself, to notice
+  // time that this machine lost (DESIGN 2.2).
+  std::optional<int64_t> store_unix_ms;
 };
 
 struct CasResult {
@@ -49,6 +52,7 @@ struct CasResult {
   std::optional<lease::Record> record;
   bool absent = false;  // kConflict: there is no record
   std::string error;
+  std::optional<int64_t> store_unix_ms;  // as in ReadResult
 };
 
 struct WatchEvent {

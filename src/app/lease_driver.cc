@@ -1,0 +1,442 @@
+#include "app/lease_driver.h"
+
+#include <utility>
+
+#include "base/text.h"
+
+namespace leasehold::app {
+namespace {
+
+using base::Duration;
+using base::MonoTime;
+using loop::Loop;
+
+// How often a standby proves that it could write: a full store is found well before it is needed,
+// and two small writes a minute cost the store nothing.
+constexpr Duration kWriteProbeInterval = Duration::Seconds(30);
+constexpr Duration kWriteProbeTimeout = Duration::Seconds(5);
+
+lease::ReadAnswer ToAnswer(uint64_t op, store::ReadResult result) {
+  lease::ReadAnswer answer;
+  answer.op = op;
+  switch (result.outcome) {
+    case store::ReadResult::Outcome::kAbsent:
+      answer.outcome = lease::ReadAnswer::Outcome::kAbsent;
+      break;
+    case store::ReadResult::Outcome::kRecord:
+      answer.outcome = lease::ReadAnswer::Outcome::kRecord;
+      answer.record = std::move(result.record);
+      answer.version = std::move(result.version);
+      answer.holder_dead = result.holder_dead;
+      break;
+    case store::ReadResult::Outcome::kAmbiguous:
+      answer.outcome = lease::ReadAnswer::Outcome::kAmbiguous;
+      break;
+    case store::ReadResult::Outcome::kRefused:
+      answer.outcome = lease::ReadAnswer::Outcome::kRefused;
+      break;
+  }
+  answer.error = std::move(result.error);
+  return answer;
+}
+
+lease::CasAnswer ToAnswer(uint64_t op, store::CasResult result) {
+  lease::CasAnswer answer;
+  answer.op = op;
+  switch (result.outcome) {
+    case store::CasResult::Outcome::kApplied:
+      answer.outcome = lease::CasAnswer::Outcome::kApplied;
+      break;
+    case store::CasResult::Outcome::kConflict:
+      answer.outcome = lease::CasAnswer::Outcome::kConflict;
+      break;
+    case store::CasResult::Outcome::kAmbiguous:
+      answer.outcome = lease::CasAnswer::Outcome::kAmbiguous;
+      break;
+    case store::CasResult::Outcome::kRefused:
+      answer.outcome = lease::CasAnswer::Outcome::kRefused;
+      break;
+  }
+  answer.version = std::move(result.version);
+  answer.record = std::move(result.record);
+  answer.absent = result.absent;
+  answer.error = std::move(result.error);
+  return answer;
+}
+
+std::string_view CasOutcomeName(store::CasResult::Outcome outcome) {
+  switch (outcome) {
+    case store::CasResult::Outcome::kApplied: return "ok";
+    case store::CasResult::Outcome::kConflict: return "conflict";
+    case store::CasResult::Outcome::kAmbiguous: return "ambiguous";
+    case store::CasResult::Outcome::kRefused: return "refused";
+  }
+  return "ambiguous";
+}
+
+// One sentence for people, per notice: what it means and, where there is something to do, what.
+std::string_view NoticeSentence(lease::Notice notice) {
+  switch (notice) {
+    case lease::Notice::kAcquired: return "this process holds the lease; its gates open";
+    case lease::Notice::kAtRisk:
+      return "a renewal round failed; still serving until the permit ends";
+    case lease::Notice::kRestored: return "a renewal succeeded again";
+    case lease::Notice::kDraining:
+      return "stepping down: finishing what is in flight, admitting nothing new";
+    case lease::Notice::kReleased: return "the lease was given back";
+    case lease::Notice::kLost: return "the lease is lost; every gate is shut";
+    case lease::Notice::kObserved: return "the holder seen in the store changed";
+    case lease::Notice::kStoreDegraded: return "the store does not answer as it should";
+    case lease::Notice::kStoreRecovered: return "the store answers again";
+    case lease::Notice::kDuplicateId:
+      return "another process uses this node id; give every instance its own node.id";
+    case lease::Notice::kTokenRegression:
+      return "the store shows an older fencing token than was seen: it lost acknowledged writes";
+    case lease::Notice::kTokenExhausted:
+      return "the largest fencing token is used; the lease cannot be acquired";
+    case lease::Notice::kRecordUnusable:
+      return "the record in the store is not one this version may overwrite";
+  }
+  return "";
+}
+
+observe::LogLevel NoticeLevel(lease::Notice notice) {
+  switch (notice) {
+    case lease::Notice::kAtRisk:
+    case lease::Notice::kLost:
+    case lease::Notice::kStoreDegraded:
+    case lease::Notice::kDuplicateId:
+    case lease::Notice::kTokenRegression: return observe::LogLevel::kWarn;
+    case lease::Notice::kTokenExhausted:
+    case lease::Notice::kRecordUnusable: return observe::LogLevel::kError;
+    default: return observe::LogLevel::kInfo;
+  }
+}
+
+std::string_view GateEventName(lease::Valve valve) {
+  switch (valve) {
+    case lease::Valve::kOpen: return "gate.opened";
+    case lease::Valve::kDraining: return "gate.draining";
+    case lease::Valve::kHolding: return "gate.holding";
+    case lease::Valve::kClosed: return "gate.closed";
+  }
+  return "gate.closed";
+}
+
+}  // namespace
+
+LeaseDriver::LeaseDriver(Host host, const lease::Options& options, const lease::Identity& identity,
+                         uint64_t seed)
+    : host_(std::move(host)),
+      options_(options),
+      identity_(identity),
+      engine_(options, identity, seed, Loop::Now()),
+      deadline_(host_.loop, [this] { Feed(lease::Tick{}); }),
+      probe_(host_.loop, [this] { ProbeWrite(); }),
+      waiting_since_(Loop::Now()),
+      renew_seconds_(host_.metrics.AddHistogram(
+          "leasehold_lease_renew_seconds", "Time from sending a renewal to its answer, by lease.",
+          {{"lease", options.name}}, observe::LatencyBounds())) {}
+
+LeaseDriver::~LeaseDriver() { *alive_ = false; }
+
+void LeaseDriver::AddGate(std::unique_ptr<gate::Gate> gate) { gates_.push_back(std::move(gate)); }
+
+base::Status LeaseDriver::StartGates() {
+  for (const auto& gate : gates_) {
+    if (base::Status started = gate->Start(); !started) return started;
+  }
+  return {};
+}
+
+void LeaseDriver::Start() {
+  host_.store.Watch(options_.name, [this, alive = alive_](store::WatchEvent event) {
+    if (*alive) OnWatch(event);
+  });
+  ProbeWrite();
+  Feed(lease::Tick{});
+}
+
+// ---- events in ----
+
+void LeaseDriver::Feed(lease::Event event) {
+  queue_.push_back(std::move(event));
+  if (!pumping_) Pump();
+}
+
+void LeaseDriver::Pump() {
+  pumping_ = true;
+  lease::Effects effects;
+  while (!queue_.empty() && !stopped_) {
+    const lease::Event event = std::move(queue_.front());
+    queue_.pop_front();
+    effects.clear();
+    engine_.Step(Loop::Now(), event, effects);
+    for (const lease::Effect& effect : effects) {
+      std::visit([this](const auto& e) { Carry(e); }, effect);
+    }
+    if (!effects.empty()) CheckDrained();
+  }
+  pumping_ = false;
+  Arm();
+}
+
+void LeaseDriver::Arm() {
+  if (stopped_) {
+    deadline_.Stop();
+    probe_.Stop();
+    return;
+  }
+  deadline_.StartAt(engine_.NextDeadline());
+}
+
+void LeaseDriver::LookSoon() {
+  if (std::exchange(look_posted_, true)) return;
+  host_.loop.Post([this, alive = alive_] {
+    if (!*alive) return;
+    look_posted_ = false;
+    Feed(lease::Tick{});
+    CheckDrained();
+  });
+}
+
+// Every inbound gate is empty and every listener has said so. Outbound gates stay open for what
+// in-flight work needs.
+void LeaseDriver::CheckDrained() {
+  if (permit().valve() != lease::Valve::kDraining) return;
+  for (const auto& gate : gates_) {
+    if (!gate->options().outbound && !gate->empty()) return;
+  }
+  if (!host_.listeners_drained(options_.name, permit().token())) return;
+  Feed(lease::Drained{permit().token()});
+}
+
+void LeaseDriver::OnRead(uint64_t op, store::ReadResult result) {
+  if (result.store_unix_ms) host_.see_store_clock(*result.store_unix_ms);
+  Feed(ToAnswer(op, std::move(result)));
+}
+
+void LeaseDriver::OnCas(uint64_t op, lease::CasEffect::Purpose purpose, MonoTime sent_at,
+                        store::CasResult result) {
+  if (result.store_unix_ms) host_.see_store_clock(*result.store_unix_ms);
+  if (purpose == lease::CasEffect::Purpose::kRenew) CountRenewal(result, Loop::Now() - sent_at);
+  Feed(ToAnswer(op, std::move(result)));
+}
+
+void LeaseDriver::OnWatch(store::WatchEvent event) {
+  using Kind = store::WatchEvent::Kind;
+  switch (event.kind) {
+    case Kind::kChangedHands: return Feed(lease::Hint{true});
+    case Kind::kBeat: return Feed(lease::Hint{false});
+    case Kind::kPushUp: return Feed(lease::PushState{true});
+    case Kind::kPushDown: return Feed(lease::PushState{false});
+  }
+}
+
+void LeaseDriver::StepDown(const admin::StepDownAsk& ask,
+                           std::function<void(const lease::StepDownDone&)> done) {
+  lease::StepDownRequest request;
+  request.request = next_request_++;
+  request.expected = ask.expected;
+  request.take_back = ask.take_back;
+  requests_.emplace(request.request, std::move(done));
+  Feed(request);
+}
+
+// ---- effects out ----
+
+void LeaseDriver::Carry(const lease::ReadEffect& effect) {
+  host_.store.Read(options_.name, effect.timeout,
+                   [this, alive = alive_, op = effect.op](store::ReadResult result) {
+                     if (*alive) OnRead(op, std::move(result));
+                   });
+}
+
+void LeaseDriver::Carry(const lease::CasEffect& effect) {
+  lease::Record record = effect.record;
+  if (effect.purpose == lease::CasEffect::Purpose::kAcquire) {
+    acquired_at_unix_ms_ = Loop::WallNow().unix_ms;
+  }
+  record.acquired_at_unix_ms = acquired_at_unix_ms_;
+  host_.store.CompareAndSet(options_.name, effect.expected, record, effect.timeout,
+                            [this, alive = alive_, op = effect.op, purpose = effect.purpose,
+                             sent_at = Loop::Now()](store::CasResult result) {
+                              if (*alive) OnCas(op, purpose, sent_at, std::move(result));
+                            });
+}
+
+void LeaseDriver::Carry(const lease::ValveEffect& effect) {
+  gate::ValveChange change;
+  change.valve = effect.valve;
+  change.lost = effect.lost;
+  change.drain_end = effect.drain_end;
+  change.reason = std::string(lease::ReasonName(effect.reason));
+  change.lease_state = std::string(lease::StateName(engine_.view().state));
+  for (const auto& gate : gates_) {
+    if (base::Status set = gate->SetValve(change); !set) {
+      host_.log.Error("gate.start_failed", set.error().message,
+                      {{"lease", options_.name}, {"gate", gate->options().name}});
+      queue_.push_back(lease::StartFailed{effect.token, set.error().message});
+      return;
+    }
+    TellGate(*gate, effect);
+  }
+}
+
+void LeaseDriver::TellGate(const gate::Gate& gate, const lease::ValveEffect& effect) {
+  observe::Event event;
+  event.name = std::string(GateEventName(effect.valve));
+  event.lease = options_.name;
+  event.token = effect.token;
+  event.reason = std::string(lease::ReasonName(effect.reason));
+  event.gate = gate.options().name;
+  event.at = Loop::WallNow();
+  host_.log.Info(event.name, "",
+                 {{"lease", options_.name},
+                  {"gate", event.gate},
+                  {"token", effect.token},
+                  {"reason", event.reason}});
+  host_.events.Publish(std::move(event));
+}
+
+void LeaseDriver::Carry(const lease::NoticeEffect& effect) {
+  observe::Event event;
+  event.name = std::string(lease::NoticeName(effect.notice));
+  event.lease = options_.name;
+  event.token = effect.token;
+  event.holder_node_id = effect.holder_node_id;
+  event.holder_process_id = effect.holder_process_id;
+  event.reason = std::string(lease::ReasonName(effect.reason));
+  event.grace = effect.grace;
+  event.detail = effect.detail;
+  event.at = Loop::WallNow();
+  std::string message(NoticeSentence(effect.notice));
+  if (!effect.detail.empty()) message += ": " + effect.detail;
+  host_.log.Write(NoticeLevel(effect.notice), event.name, message,
+                  {{"lease", options_.name},
+                   {"token", effect.token},
+                   {"holder", effect.holder_node_id},
+                   {"process", effect.holder_process_id},
+                   {"reason", event.reason}});
+  CountNotice(effect);
+  host_.events.Publish(std::move(event));
+}
+
+void LeaseDriver::CountNotice(const lease::NoticeEffect& effect) {
+  const std::string reason(lease::ReasonName(effect.reason));
+  const auto count = [&](const char* name, const char* help, observe::Labels labels) {
+    labels["lease"] = options_.name;
+    host_.metrics.AddCounter(name, help, labels).Add();
+  };
+  switch (effect.notice) {
+    case lease::Notice::kAcquired: {
+      count("leasehold_lease_acquisitions_total", "Acquisitions of the lease by this process.", {});
+      host_.metrics
+          .AddHistogram("leasehold_lease_takeover_seconds",
+                        "Time from this standby seeing the last change of the record, or its own "
+                        "start, to holding.",
+                        {{"lease", options_.name}},
+                        {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120, 600})
+          .Observe((Loop::Now() - waiting_since_).seconds());
+      return;
+    }
+    case lease::Notice::kLost:
+      waiting_since_ = Loop::Now();
+      return count("leasehold_lease_losses_total", "Losses of the lease, by reason.",
+                   {{"reason", reason}});
+    case lease::Notice::kDraining:
+      return count("leasehold_lease_step_downs_total", "Step-downs begun, by reason.",
+                   {{"reason", reason}});
+    case lease::Notice::kTokenRegression:
+      return count("leasehold_lease_token_regressions_total",
+                   "Times the store showed a lower fencing token than was seen before.", {});
+    case lease::Notice::kObserved:
+    case lease::Notice::kReleased: waiting_since_ = Loop::Now(); return;
+    default: return;
+  }
+}
+
+void LeaseDriver::CountRenewal(const store::CasResult& result, Duration took) {
+  renew_seconds_.Observe(took.seconds());
+  host_.metrics
+      .AddCounter(
+          "leasehold_lease_renewals_total", "Renewals sent, by result.",
+          {{"lease", options_.name}, {"result", std::string(CasOutcomeName(result.outcome))}})
+      .Add();
+}
+
+void LeaseDriver::Carry(const lease::StepDownDone& effect) {
+  const auto request = requests_.find(effect.request);
+  if (request == requests_.end()) return;
+  host_.loop.Post([done = std::move(request->second), effect] { done(effect); });
+  requests_.erase(request);
+}
+
+void LeaseDriver::Carry(const lease::StoppedEffect& effect) {
+  stopped_ = true;
+  host_.loop.Post([this, alive = alive_, effect] {
+    if (*alive) host_.on_stopped(effect.ok, effect.why);
+  });
+}
+
+// ---- the write probe of a standby ----
+
+void LeaseDriver::ProbeWrite() {
+  if (stopped_) return;
+  probe_.StartAfter(kWriteProbeInterval);
+  // A holder proves it with every renewal.
+  if (permit().valve() != lease::Valve::kClosed) {
+    write_trouble_.clear();
+    return;
+  }
+  host_.store.ProbeWrite(
+      options_.name, kWriteProbeTimeout, [this, alive = alive_](base::Status status) {
+        if (!*alive) return;
+        // Unreachable is the lease calls' own news; refused is what would surprise a takeover.
+        const bool refused = !status && status.error().code == base::ErrorCode::kRefused;
+        const std::string trouble = refused ? status.error().message : "";
+        if (trouble == write_trouble_) return;
+        write_trouble_ = trouble;
+        observe::Event event;
+        event.name = refused ? "store.degraded" : "store.recovered";
+        event.lease = options_.name;
+        event.detail = trouble;
+        event.at = Loop::WallNow();
+        const auto level = refused ? observe::LogLevel::kWarn : observe::LogLevel::kInfo;
+        host_.log.Write(level, event.name,
+                        refused ? "this standby could not write the lease if it had to: " + trouble
+                                : "this standby could write the lease again",
+                        {{"lease", options_.name}});
+        host_.events.Publish(std::move(event));
+      });
+}
+
+// ---- views ----
+
+admin::LeaseView LeaseDriver::View() const {
+  admin::LeaseView view;
+  const MonoTime now = Loop::Now();
+  view.view = engine_.view();
+  view.timing = engine_.timing();
+  view.may_act = permit().MayAct(now);
+  if (view.may_act) view.to_expiry = permit().expiry() - now;
+  view.store_answered_within_ttl =
+      view.view.seen_at > MonoTime() && now - view.view.seen_at <= view.timing.ttl;
+  for (const auto& gate : gates_) {
+    const gate::GateStatus status = gate->status();
+    admin::GateView shown;
+    shown.name = status.name;
+    shown.type = status.type;
+    shown.lease = options_.name;
+    shown.listen = status.listen;
+    shown.upstream = status.upstream;
+    shown.state = status.state;
+    shown.connections = status.connections;
+    shown.in_flight = status.in_flight;
+    shown.held = status.held;
+    view.gates.push_back(std::move(shown));
+  }
+  return view;
+}
+
+}  // namespace leasehold::app

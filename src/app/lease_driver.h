@@ -1,0 +1,112 @@
+// LeaseDriver: carries one lease engine's effects out (store calls, gates' valves, notices,
+// answers) and brings what happened back in as events, one at a time, in order. It decides nothing
+// about the lease. Owned by Sidecar. Invariant: effects are carried out in order and synchronously,
+// so that every gate is shut before a release is sent.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/control.h"
+#include "app/lost_time.h"
+#include "gate/gate.h"
+#include "lease/engine.h"
+#include "loop/loop.h"
+#include "loop/timer.h"
+#include "observe/event.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "store/lease_store.h"
+
+namespace leasehold::app {
+
+class LeaseDriver {
+ public:
+  // What it borrows; all outlive it.
+  struct Host {
+    loop::Loop& loop;
+    observe::Log& log;
+    observe::Metrics& metrics;
+    observe::EventBus& events;
+    store::LeaseStore& store;
+    // Every registered listener has said drained for (lease, token).
+    std::function<bool(const std::string&, uint64_t)> listeners_drained;
+    // A store answer told the store's clock, or some time passed: has this machine lost time?
+    std::function<void(int64_t store_unix_ms)> see_store_clock;
+    // The engine stopped: ok, or refused to start with why.
+    std::function<void(bool ok, const std::string& why)> on_stopped;
+  };
+
+  LeaseDriver(Host host, const lease::Options& options, const lease::Identity& identity,
+              uint64_t seed);
+  ~LeaseDriver();
+
+  // Gates are made with permit() and added before Start().
+  void AddGate(std::unique_ptr<gate::Gate> gate);
+  base::Status StartGates();
+  void Start();
+
+  // Brings an event in; carried out before this returns unless it came from inside another one.
+  void Feed(lease::Event event);
+  // A gate saw the permit over, or became empty; a listener said drained. Looked at on the next
+  // turn.
+  void LookSoon();
+
+  // Answered through `done` on a later turn.
+  void StepDown(const admin::StepDownAsk& ask,
+                std::function<void(const lease::StepDownDone&)> done);
+
+  const lease::Permit& permit() const { return engine_.permit(); }
+  const std::string& name() const { return options_.name; }
+  admin::LeaseView View() const;
+  bool stopped() const { return stopped_; }
+  // The last write probe's complaint; empty if the store could be written.
+  const std::string& write_trouble() const { return write_trouble_; }
+
+ private:
+  void Pump();
+  void Carry(const lease::ReadEffect& effect);
+  void Carry(const lease::CasEffect& effect);
+  void Carry(const lease::ValveEffect& effect);
+  void Carry(const lease::NoticeEffect& effect);
+  void Carry(const lease::StepDownDone& effect);
+  void Carry(const lease::StoppedEffect& effect);
+
+  void OnRead(uint64_t op, store::ReadResult result);
+  void OnCas(uint64_t op, lease::CasEffect::Purpose purpose, base::MonoTime sent_at,
+             store::CasResult result);
+  void OnWatch(store::WatchEvent event);
+  void CheckDrained();
+  void Arm();
+  void ProbeWrite();
+  void CountNotice(const lease::NoticeEffect& effect);
+  void CountRenewal(const store::CasResult& result, base::Duration took);
+  void TellGate(const gate::Gate& gate, const lease::ValveEffect& effect);
+
+  Host host_;
+  const lease::Options options_;
+  const lease::Identity identity_;
+  lease::Engine engine_;
+  std::vector<std::unique_ptr<gate::Gate>> gates_;
+  loop::Timer deadline_;
+  loop::Timer probe_;
+  std::deque<lease::Event> queue_;
+  bool pumping_ = false;
+  bool look_posted_ = false;
+  bool stopped_ = false;
+  int64_t acquired_at_unix_ms_ = 0;  // of the term under way, for people
+  base::MonoTime
+      waiting_since_;  // when this standby last saw a holder lapse or start; for takeover time
+  uint64_t next_request_ = 1;
+  std::map<uint64_t, std::function<void(const lease::StepDownDone&)>> requests_;
+  std::string write_trouble_;
+  observe::Histogram& renew_seconds_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // late store answers check it
+};
+
+}  // namespace leasehold::app

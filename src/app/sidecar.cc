@@ -1,0 +1,359 @@
+#include "app/sidecar.h"
+
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "admin/lease_metrics.h"
+#include "app/make_store.h"
+#include "app/store_metrics.h"
+#include "base/text.h"
+
+namespace leasehold::app {
+namespace {
+
+using base::Duration;
+using loop::Loop;
+
+// How often the wall clock is compared with the boot clock: a paused virtual machine is noticed
+// within this.
+constexpr Duration kClockWatchInterval = Duration::Millis(500);
+
+std::string RandomProcessId() {
+  char text[33];
+  std::snprintf(text, sizeof text, "%016lx%016lx", static_cast<unsigned long>(Loop::Entropy()),
+                static_cast<unsigned long>(Loop::Entropy()));
+  return text;
+}
+
+base::Result<std::string> ReadSecret(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream content;
+  content << file.rdbuf();
+  if (!file) {
+    return base::Error{base::ErrorCode::kInvalid,
+                       "admin.token_file \"" + path +
+                           "\" cannot be read; it must be a readable file with one line"};
+  }
+  std::string token = content.str();
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
+  if (token.empty()) {
+    return base::Error{
+        base::ErrorCode::kInvalid,
+        "admin.token_file \"" + path + "\" is empty; it must hold the token on one line"};
+  }
+  return token;
+}
+
+std::string_view PolicyName(gate::StandbyPolicy policy) {
+  switch (policy) {
+    case gate::StandbyPolicy::kRefuse: return "refuse";
+    case gate::StandbyPolicy::kClose: return "close";
+    case gate::StandbyPolicy::kReject: return "reject";
+    case gate::StandbyPolicy::kHold: return "hold";
+  }
+  return "reject";
+}
+
+}  // namespace
+
+Sidecar::Sidecar(config::Config config)
+    : config_(std::move(config)),
+      log_(config_.log),
+      process_id_(RandomProcessId()),
+      started_(Loop::Now()),
+      started_wall_(Loop::WallNow()) {}
+
+Sidecar::~Sidecar() = default;
+
+int Sidecar::Run() {
+  signals_ =
+      loop::Signals::Watch(loop_, {SIGTERM, SIGINT}, [this](int signal) { OnSignal(signal); });
+  clock_watch_ = std::make_unique<loop::Timer>(loop_, [this] { WatchClock(); });
+  WatchClock();
+  log_.Info("sidecar.starting", "",
+            {{"version", LEASEHOLD_VERSION}, {"node", config_.node.id}, {"process", process_id_}});
+  OpenStore();
+  loop_.Run();
+  return exit_code_;
+}
+
+// ---- starting, in order ----
+
+void Sidecar::OpenStore() {
+  store_ = MakeStore(loop_, config_.store, process_id_, log_);
+  store_->Open([this](std::string_view kind, bool active,
+                      const std::string& sentence) { OnTrouble(kind, active, sentence); },
+               [this](const base::Status& status) { OnStoreOpen(status); });
+}
+
+void Sidecar::OnStoreOpen(const base::Status& status) {
+  if (finishing_) return;
+  if (!status) {
+    Refuse("store.refused", status.error(), 2);
+    return;
+  }
+  // The API and the socket come first, so that whoever asks during a slow start is answered.
+  if (MakeLeases() && StartSurfaces() && StartGates() && StartHealth()) StartLeases();
+}
+
+bool Sidecar::MakeLeases() {
+  const lease::Identity identity{config_.node.id, process_id_};
+  for (const lease::Options& configured : config_.leases) {
+    lease::Options options = configured;
+    options.reads_confirm = config_.store.type != "redis" || config_.store.redis.wait_replicas == 0;
+    LeaseDriver::Host host{loop_, log_, metrics_, events_, *store_, {}, {}, {}};
+    host.listeners_drained = [this](const std::string& name, uint64_t token) {
+      return !signal_socket_ || signal_socket_->AllDrained(name, token);
+    };
+    host.see_store_clock = [this](int64_t unix_ms) {
+      if (lost_time_.SeeStore(Loop::Now(), unix_ms)) TellLostTime();
+    };
+    host.on_stopped = [this](bool ok, const std::string& why) { OnLeaseStopped(ok, why); };
+    drivers_.push_back(
+        std::make_unique<LeaseDriver>(std::move(host), options, identity, Loop::Entropy()));
+    LeaseDriver& driver = *drivers_.back();
+    for (const gate::Options& gate : config_.gates) {
+      if (gate.lease != options.name) continue;
+      gate::Host gate_host{loop_,
+                           log_,
+                           metrics_,
+                           driver.permit(),
+                           options.name,
+                           config_.node.id,
+                           process_id_,
+                           options.drain_tunnels,
+                           [&driver] { driver.LookSoon(); },
+                           [&driver] { driver.LookSoon(); }};
+      driver.AddGate(gate.type == gate::Type::kHttp
+                         ? gate::MakeHttpGate(gate, std::move(gate_host))
+                         : gate::MakeTcpGate(gate, std::move(gate_host)));
+    }
+  }
+  return true;
+}
+
+bool Sidecar::StartSurfaces() {
+  if (!config_.admin.listen.empty()) {
+    std::string token;
+    if (!config_.admin.token_file.empty()) {
+      base::Result<std::string> read = ReadSecret(config_.admin.token_file);
+      if (!read) return Refuse("admin.refused", read.error(), 2);
+      token = *read;
+    }
+    auto api = admin::ApiServer::Start(loop_, config_.admin, token, *this, metrics_, log_);
+    if (!api) return Refuse("admin.refused", api.error(), 2);
+    api_ = std::move(*api);
+    log_.Info("admin.listen", "the API answers", {{"address", api_->bound()}});
+  }
+  if (!config_.signal.socket.empty()) {
+    auto socket = admin::SignalServer::Start(loop_, config_.signal, *this, events_, log_);
+    if (!socket) return Refuse("signal.refused", socket.error(), 2);
+    signal_socket_ = std::move(*socket);
+    log_.Info("signal.listen", "the signal socket answers", {{"path", config_.signal.socket}});
+  }
+  admin::AddLeaseMetrics(metrics_, *this, loop_);
+  AddStoreMetrics(metrics_, *store_);
+  return true;
+}
+
+bool Sidecar::StartGates() {
+  for (const auto& driver : drivers_) {
+    if (base::Status started = driver->StartGates(); !started) {
+      return Refuse("gate.refused", started.error(), 2);
+    }
+  }
+  return true;
+}
+
+bool Sidecar::StartHealth() {
+  if (config_.app.check.empty()) {
+    OnAppChange(true, "no app.check is configured");
+    return true;
+  }
+  health::AppCheck::Callbacks callbacks;
+  callbacks.on_change = [this](bool ready, const std::string& why) { OnAppChange(ready, why); };
+  callbacks.on_unready_too_long = [this] { OnAppUnreadyTooLong(); };
+  auto check = health::AppCheck::Start(loop_, config_.app, std::move(callbacks));
+  if (!check) return Refuse("app.refused", check.error(), 2);
+  app_check_ = std::move(*check);
+  return true;
+}
+
+void Sidecar::StartLeases() {
+  log_.Info("sidecar.started", "",
+            {{"store", store_->Describe()},
+             {"leases", static_cast<int>(drivers_.size())},
+             {"ms", static_cast<uint64_t>((Loop::Now() - started_).millis())}});
+  for (const auto& driver : drivers_) driver->Start();
+}
+
+bool Sidecar::Refuse(std::string_view event, const base::Error& error, int exit_code) {
+  log_.Error(event, error.message);
+  exit_code_ = exit_code;
+  Finish();
+  return false;
+}
+
+// ---- what happens ----
+
+void Sidecar::OnSignal(int signal) {
+  ++stop_signals_;
+  const std::string_view name = signal == SIGTERM ? "SIGTERM" : "SIGINT";
+  if (stop_signals_ > 1 || drivers_.empty()) {
+    log_.Warn("sidecar.stopping", "stopping at once; a lease still held runs out by itself",
+              {{"signal", name}});
+    exit_code_ = stop_signals_ > 1 ? 1 : exit_code_;
+    return Finish();
+  }
+  log_.Info("sidecar.stopping", "stepping down, then releasing; once more stops at once",
+            {{"signal", name}});
+  for (const auto& driver : drivers_) driver->Feed(lease::Shutdown{});
+}
+
+void Sidecar::OnLeaseStopped(bool ok, const std::string& why) {
+  ++leases_stopped_;
+  if (!ok) {
+    log_.Error("lease.refused", why);
+    exit_code_ = 1;
+    // One lease that may not start ends the process in order: the others step down.
+    for (const auto& driver : drivers_) driver->Feed(lease::Shutdown{});
+  }
+  if (leases_stopped_ == drivers_.size()) Finish();
+}
+
+void Sidecar::OnAppChange(bool ready, const std::string& why) {
+  if (app_check_ || !config_.app.check.empty()) {
+    observe::Event event;
+    event.name = ready ? "app.ready" : "app.unready";
+    event.detail = why;
+    event.at = Loop::WallNow();
+    log_.Write(ready ? observe::LogLevel::kInfo : observe::LogLevel::kWarn, event.name,
+               ready ? "the application is ready" : "the application is not ready: " + why);
+    events_.Publish(std::move(event));
+  }
+  for (const auto& driver : drivers_) driver->Feed(lease::AppState{ready});
+}
+
+void Sidecar::OnAppUnreadyTooLong() {
+  if (config_.app.on_unready == health::OnUnready::kKeep) return;
+  for (const auto& driver : drivers_) driver->Feed(lease::AppUnreadyTooLong{});
+}
+
+void Sidecar::OnTrouble(std::string_view kind, bool active, const std::string& sentence) {
+  if (active) {
+    troubles_[std::string(kind)] = sentence;
+  } else {
+    troubles_.erase(std::string(kind));
+  }
+  observe::Event event;
+  event.name = active ? "store.degraded" : "store.recovered";
+  event.detail = sentence;
+  event.at = Loop::WallNow();
+  log_.Write(active ? observe::LogLevel::kWarn : observe::LogLevel::kInfo, event.name, sentence,
+             {{"kind", kind}});
+  events_.Publish(std::move(event));
+}
+
+void Sidecar::WatchClock() {
+  clock_watch_->StartAfter(kClockWatchInterval);
+  if (lost_time_.SeeWall(Loop::Now(), Loop::WallNow())) TellLostTime();
+}
+
+void Sidecar::TellLostTime() {
+  log_.Warn("node.lost_time",
+            "this machine's clocks show time that its boot clock did not count; renewing at once, "
+            "admissions are held until that is confirmed");
+  for (const auto& driver : drivers_) driver->Feed(lease::LostTime{});
+}
+
+// ---- ending ----
+
+// After every lease is released or given up: surfaces, gates, store, and the loop runs out of work.
+void Sidecar::Finish() {
+  if (std::exchange(finishing_, true)) return;
+  loop_.Post([this] {
+    app_check_.reset();
+    clock_watch_.reset();
+    signal_socket_.reset();
+    api_.reset();
+    drivers_.clear();
+    signals_.reset();
+    store_->Close([this] {
+      log_.Info("sidecar.stopped", "", {{"exit_code", exit_code_}});
+      loop_.Stop();
+    });
+  });
+}
+
+// ---- admin::Control ----
+
+LeaseDriver* Sidecar::Find(std::string_view lease) const {
+  for (const auto& driver : drivers_) {
+    if (driver->name() == lease) return driver.get();
+  }
+  return nullptr;
+}
+
+admin::LeaseView Sidecar::WithPolicy(admin::LeaseView view) const {
+  for (admin::GateView& shown : view.gates) {
+    for (const gate::Options& gate : config_.gates) {
+      if (gate.name == shown.name) shown.standby = std::string(PolicyName(gate.standby));
+    }
+  }
+  return view;
+}
+
+admin::NodeView Sidecar::node() const {
+  admin::NodeView view;
+  view.node_id = config_.node.id;
+  view.process_id = process_id_;
+  view.version = LEASEHOLD_VERSION;
+  view.store = store_->Describe();
+  view.store_connected = store_->stats().connected;
+  view.app_checked = !config_.app.check.empty();
+  view.app_ready = !app_check_ || app_check_->ready();
+  view.app_error = app_check_ ? app_check_->last_error() : "";
+  view.started_at = started_wall_;
+  view.uptime = Loop::Now() - started_;
+  view.shutting_down = stop_signals_ > 0;
+  for (const auto& [kind, sentence] : troubles_) view.troubles.push_back(sentence);
+  for (const auto& driver : drivers_) {
+    if (!driver->write_trouble().empty()) view.troubles.push_back(driver->write_trouble());
+  }
+  return view;
+}
+
+std::vector<admin::LeaseView> Sidecar::leases() const {
+  std::vector<admin::LeaseView> views;
+  for (const auto& driver : drivers_) views.push_back(WithPolicy(driver->View()));
+  return views;
+}
+
+std::optional<admin::LeaseView> Sidecar::lease(std::string_view name) const {
+  const LeaseDriver* driver = Find(name);
+  if (driver == nullptr) return std::nullopt;
+  return WithPolicy(driver->View());
+}
+
+base::Status Sidecar::StepDown(const admin::StepDownAsk& ask,
+                               std::function<void(const lease::StepDownDone&)> done) {
+  LeaseDriver* driver = Find(ask.lease);
+  if (driver == nullptr) {
+    return base::Error{
+        base::ErrorCode::kNotFound,
+        "there is no lease \"" + base::Printable(ask.lease) + "\" in this sidecar's configuration"};
+  }
+  driver->StepDown(ask, std::move(done));
+  return {};
+}
+
+std::string Sidecar::ConfigJson() const { return config::ToJson(config_); }
+
+void Sidecar::DrainProgress(const std::string& lease) {
+  if (LeaseDriver* driver = Find(lease)) driver->LookSoon();
+}
+
+}  // namespace leasehold::app
