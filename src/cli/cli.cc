@@ -1,0 +1,64 @@
+#include "cli/cli.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "base/text.h"
+#include "cli/commands.h"
+
+namespace leasehold::cli {
+namespace {
+
+bool AskOnTerminal(const std::string& question) {
+  std::cerr << question << std::flush;
+  std::string answer;
+  if (!std::getline(std::cin, answer)) return false;
+  const std::string word = base::ToLower(base::Trim(answer));
+  return word == "y" || word == "yes";
+}
+
+Console StandardConsole() {
+  Console console{std::cout, std::cerr, false, {}};
+  const char* no_color = std::getenv("NO_COLOR");  // https://no-color.org
+  console.color = isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
+  if (isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1) console.confirm = AskOnTerminal;
+  return console;
+}
+
+}  // namespace
+
+int Dispatch(const CommandLine& command, loop::Loop& loop, Console& console) {
+  switch (command.verb) {
+    case Verb::kRun: return RunCommand(command, console);
+    case Verb::kCheck: return CheckCommand(command, console);
+    case Verb::kVersion: return VersionCommand(command, console);
+    case Verb::kStatus: return StatusCommand(command, loop, console);
+    case Verb::kDescribe: return DescribeCommand(command, loop, console);
+    case Verb::kStepDown: return StepDownCommand(command, loop, console);
+    case Verb::kWait: return WaitCommand(command, loop, console);
+    case Verb::kDrained: return DrainedCommand(command, loop, console);
+  }
+  return kUsage;
+}
+
+int Main(int argc, const char* const* argv) {
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const ParsedCommandLine parsed = ParseCommandLine(arguments);
+  Console console = StandardConsole();
+  if (!parsed.command) {
+    console.out << parsed.out << std::flush;
+    console.err << parsed.err;
+    return parsed.exit_code;
+  }
+  // `run` has a loop of its own and must not carry a second one.
+  if (parsed.command->verb == Verb::kRun) return RunCommand(*parsed.command, console);
+  loop::Loop loop;
+  const int exit_code = Dispatch(*parsed.command, loop, console);
+  console.out.flush();
+  // A full disk or a closed pipe must not look like success.
+  return console.out ? exit_code : (exit_code == kOk ? kFailed : exit_code);
+}
+
+}  // namespace leasehold::cli

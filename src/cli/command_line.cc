@@ -1,0 +1,277 @@
+#include "cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <sstream>
+
+#include "base/text.h"
+#include "cli/exit_code.h"
+
+namespace leasehold::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "Leasehold runs beside an application and makes it highly available without changing it:\n"
+    "it holds a lease on the application's behalf and lets traffic through only while it does.\n";
+
+constexpr const char* kFooter =
+    "Start here:\n"
+    "  leasehold check -c sidecar.conf        what will happen, and what is risky\n"
+    "  leasehold run -c sidecar.conf          the sidecar itself\n"
+    "  leasehold status                       who holds what, at a glance\n"
+    "  leasehold step-down                    move a lease to another instance, losing nothing\n"
+    "\n"
+    "`leasehold COMMAND --help` explains each command with examples;\n"
+    "`leasehold check --reference` explains each option of sidecar.conf.\n"
+    "\n"
+    "Exit codes:\n"
+    "  0  done\n"
+    "  1  it was tried and went wrong; standard error says why\n"
+    "  2  the command line or the configuration is wrong; nothing was tried\n"
+    "  3  failed precondition: another process or token than expected, or a step-down under way\n"
+    "  4  the sidecar could not be reached or did not answer\n"
+    "  5  it did not happen in time, or the outcome is unknown\n"
+    "  6  the asked process does not hold the lease\n";
+
+constexpr const char* kRunFooter =
+    "SIGTERM steps down, releases and ends with 0; a second one, or SIGINT twice, ends at once.\n"
+    "Example:\n"
+    "  leasehold run -c /etc/leasehold/sidecar.conf\n";
+
+constexpr const char* kCheckFooter =
+    "Prints every derived timing and warns of risky combinations. All errors come at once, each\n"
+    "with line, key, value and what would be right; then the exit code is 2.\n"
+    "Examples:\n"
+    "  leasehold check -c sidecar.conf\n"
+    "  leasehold check --reference | less     every option, its default and a line of why\n";
+
+constexpr const char* kStatusFooter =
+    "Examples:\n"
+    "  leasehold status\n"
+    "  leasehold status --admin http://127.0.0.1:9091 --json | jq '.leases[].state'\n";
+
+constexpr const char* kDescribeFooter =
+    "Prints node id, fencing token and process id of the holder and changes nothing. Ends with 3\n"
+    "during a step-down and its hold-off (who holds is not settled), with 6 when nobody holds.\n"
+    "Example:\n"
+    "  leasehold describe orders\n";
+
+constexpr const char* kStepDownFooter =
+    "The holder stops admitting, finishes what is in flight, releases, and another instance takes\n"
+    "over; if none does within the hold-off, it takes the lease back.\n"
+    "\n"
+    "Every step-down carries a precondition, the node id and token of the process that is meant:\n"
+    "  neither given      described first; what is described is expected, and printed\n"
+    "  node id alone      described first; another node id is refused, nothing steps down\n"
+    "  both given         sent as they are\n"
+    "  token alone        a usage error\n"
+    "\n"
+    "When the outcome is unknown (connection lost, time-out), the message carries the values to\n"
+    "retry with. Retry only with those: they cannot step down a successor.\n"
+    "Examples:\n"
+    "  leasehold step-down\n"
+    "  leasehold step-down orders --yes --timeout 3m\n"
+    "  leasehold step-down orders --yes --expected-node-id node-a --expected-token 7\n"
+    "  leasehold step-down --yes --wait --no-take-back     before this pod goes away\n";
+
+constexpr const char* kWaitFooter =
+    "Asks again until the lease is in that state in this sidecar; a sidecar that does not answer\n"
+    "yet is waited for too. Ends with 5 when it did not happen in time.\n"
+    "Example:\n"
+    "  leasehold wait --for active --timeout 30s orders && ./work\n";
+
+constexpr const char* kDrainedFooter =
+    "Says over the signal socket that this listener has finished its work, so that the step-down\n"
+    "need not wait for the end of the grace. Without --token: the token now draining.\n"
+    "Example:\n"
+    "  leasehold drained orders --token 12 --socket /run/leasehold/leasehold.sock\n";
+
+// The texts CLI11 collects; turned into typed values after it is done.
+struct Texts {
+  std::string expected_node_id;
+  std::string expected_token;
+  std::string token;
+  std::string timeout;
+};
+
+class Parser {
+ public:
+  Parser() : app_(kDescription, "leasehold") {
+    app_.footer(kFooter);
+    app_.require_subcommand(1);
+    app_.set_help_flag("-h,--help", "What you are reading");
+    app_.set_version_flag("--version", "leasehold " LEASEHOLD_VERSION);
+    AddRun();
+    AddCheck();
+    AddStatusAndDescribe();
+    AddStepDown();
+    AddWait();
+    AddDrained();
+    Add(Verb::kVersion, "version", "Print the version", "");
+  }
+
+  ParsedCommandLine Parse(std::vector<std::string> arguments) {
+    ParsedCommandLine parsed;
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    try {
+      app_.parse(std::move(arguments));
+    } catch (const CLI::ParseError& error) {
+      std::ostringstream out;
+      std::ostringstream err;
+      parsed.exit_code = app_.exit(error, out, err) == 0 ? kOk : kUsage;
+      parsed.out = out.str();
+      parsed.err = err.str();
+      return parsed;
+    }
+    const std::string wrong = Finish();
+    if (wrong.empty()) {
+      parsed.command = std::move(command_);
+    } else {
+      parsed.exit_code = kUsage;
+      parsed.err = "leasehold: " + wrong + "\n";
+    }
+    return parsed;
+  }
+
+ private:
+  CLI::App* Add(Verb verb, const std::string& name, const std::string& what,
+                const std::string& footer) {
+    CLI::App* sub = app_.add_subcommand(name, what);
+    sub->footer(footer);
+    sub->add_flag("--json", command_.json, "Machine-readable output on standard output");
+    sub->callback([this, verb, sub] {
+      command_.verb = verb;
+      const CLI::Option* config = sub->get_option_no_throw("--config");
+      command_.config_given = config != nullptr && config->count() > 0;
+    });
+    return sub;
+  }
+
+  void AddConfig(CLI::App* sub, const std::string& what) {
+    sub->add_option("-c,--config", command_.config, what)->type_name("FILE");
+  }
+  void AddApi(CLI::App* sub) {
+    AddConfig(sub, "Take address and token file of the API from this configuration");
+    sub->add_option("--admin", command_.admin,
+                    "The sidecar's API (default http://127.0.0.1:9090); also unix:/path")
+        ->type_name("URL");
+    sub->add_option("--token-file", command_.token_file, "File with the API's token")
+        ->type_name("FILE");
+  }
+  void AddLease(CLI::App* sub) {
+    sub->add_option("LEASE", command_.lease, "Name of the lease; may be left out if there is one")
+        ->type_name("");
+  }
+  void AddTimeout(CLI::App* sub, const std::string& what) {
+    sub->add_option("--timeout", texts_.timeout, what + " (default 2m)")->type_name("DURATION");
+  }
+
+  void AddRun() {
+    CLI::App* sub = Add(Verb::kRun, "run", "Run the sidecar", kRunFooter);
+    AddConfig(sub, "The configuration (default sidecar.conf)");
+  }
+  void AddCheck() {
+    CLI::App* sub =
+        Add(Verb::kCheck, "check", "Validate a configuration, print its timings", kCheckFooter);
+    AddConfig(sub, "The configuration (default sidecar.conf)");
+    sub->add_flag("--reference", command_.reference, "Explain every option instead");
+  }
+  void AddStatusAndDescribe() {
+    AddApi(Add(Verb::kStatus, "status", "Who holds what, and how the gates stand", kStatusFooter));
+    CLI::App* sub = Add(Verb::kDescribe, "describe", "Node id, token and process of the holder",
+                        kDescribeFooter);
+    AddLease(sub);
+    AddApi(sub);
+  }
+  void AddStepDown() {
+    CLI::App* sub =
+        Add(Verb::kStepDown, "step-down", "Give a lease away, losing nothing", kStepDownFooter);
+    AddLease(sub);
+    AddApi(sub);
+    sub->add_option("--expected-node-id", texts_.expected_node_id,
+                    "Only if this node holds the lease")
+        ->type_name("ID");
+    sub->add_option("--expected-token", texts_.expected_token,
+                    "Only if it is held under this token; needs --expected-node-id")
+        ->type_name("TOKEN");
+    sub->add_flag("--wait,!--no-wait", command_.wait_for_outcome,
+                  "Wait for the outcome (the default), or return once it is under way");
+    AddTimeout(sub, "How long to wait for the outcome; more than step_down_grace + hold-off");
+    sub->add_flag("!--no-take-back", command_.take_back,
+                  "Do not take the lease back if nobody else takes it");
+    sub->add_flag("-y,--yes", command_.yes, "Do not ask; needed where there is no terminal");
+  }
+  void AddWait() {
+    CLI::App* sub = Add(Verb::kWait, "wait", "Wait for a lease to reach a state", kWaitFooter);
+    AddLease(sub);
+    AddApi(sub);
+    sub->add_option("--for", command_.wait_for, "active, standby or draining")
+        ->required()
+        ->type_name("STATE")
+        ->check(CLI::IsMember({"active", "standby", "draining"}));
+    AddTimeout(sub, "How long to wait");
+  }
+  void AddDrained() {
+    CLI::App* sub =
+        Add(Verb::kDrained, "drained", "Say that a listener has finished its work", kDrainedFooter);
+    AddLease(sub);
+    AddConfig(sub, "Take the socket from this configuration");
+    sub->add_option("--socket", command_.socket, "The sidecar's signal socket")->type_name("PATH");
+    sub->add_option("--token", texts_.token, "The token that lease.draining told")
+        ->type_name("TOKEN");
+    AddTimeout(sub, "How long to wait for the answer");
+  }
+
+  // Typed values out of texts, and what CLI11 cannot know. A sentence, or empty.
+  std::string Finish() {
+    // An empty value is an unset variable of a script: it must not weaken the precondition.
+    for (const CLI::App* sub : app_.get_subcommands()) {
+      for (const CLI::Option* option : sub->get_options()) {
+        if (option->count() > 0 && option->get_items_expected_max() > 0 &&
+            option->results().front().empty()) {
+          return option->get_name() + " is given, but empty; give a value or leave it out";
+        }
+      }
+    }
+    if (!texts_.expected_node_id.empty()) command_.expected_node_id = texts_.expected_node_id;
+    if (!texts_.timeout.empty()) {
+      const base::Result<base::Duration> timeout = base::ParseDuration(texts_.timeout);
+      if (!timeout) return "--timeout: " + timeout.error().message;
+      if (*timeout == base::Duration::Zero()) return "--timeout 0: must be longer than nothing";
+      command_.timeout = *timeout;
+    }
+    if (std::string wrong =
+            Token("--expected-token", texts_.expected_token, command_.expected_token);
+        !wrong.empty()) {
+      return wrong;
+    }
+    if (command_.expected_token && !command_.expected_node_id) {
+      return "--expected-token needs --expected-node-id beside it: a token alone does not say "
+             "which "
+             "process is meant";
+    }
+    return Token("--token", texts_.token, command_.token);
+  }
+
+  static std::string Token(const std::string& flag, const std::string& text,
+                           std::optional<uint64_t>& token) {
+    if (text.empty()) return "";
+    const base::Result<uint64_t> number = base::ParseUint64(text);
+    if (!number) return flag + ": " + number.error().message;
+    if (*number == 0) return flag + " 0: tokens begin at 1";
+    token = *number;
+    return "";
+  }
+
+  CLI::App app_;
+  CommandLine command_;
+  Texts texts_;
+};
+
+}  // namespace
+
+ParsedCommandLine ParseCommandLine(const std::vector<std::string>& arguments) {
+  return Parser().Parse(arguments);
+}
+
+}  // namespace leasehold::cli
