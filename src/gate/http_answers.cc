@@ -73,7 +73,7 @@ void Downstream::RefuseExpired() {
 }
 
 bool Downstream::RequestArrivedWhole() {
-  if (state_ == State::kIdle) return false;  // no head yet, or a bad one
+  if (!has_head_) return false;
   if (!request_done_ && !RequestHasBody()) {
     request_done_ = parser_.Next({}).event == proto::http1::Event::kComplete;
   }
@@ -82,7 +82,6 @@ bool Downstream::RequestArrivedWhole() {
 
 void Downstream::Answer(int status, std::string_view type, std::string_view detail) {
   const bool whole = RequestArrivedWhole();
-  const bool has_head = state_ != State::kIdle;
   LeaveQueue();
   connecting_.reset();
   LeaveUpstream(false);
@@ -97,14 +96,14 @@ void Downstream::Answer(int status, std::string_view type, std::string_view deta
   problem.lease = gate_.host().lease;
   problem.state = lease_state();
   problem.close = close_after_;
-  problem.head_only = has_head && parser_.head().is_head;
-  problem.keep_alive_10 = has_head && parser_.head().version_minor == 0 && !close_after_;
+  problem.head_only = has_head_ && parser_.head().is_head;
+  problem.keep_alive_10 = has_head_ && parser_.head().version_minor == 0 && !close_after_;
   gate_.response_head_.clear();
   AppendProblem(gate_.response_head_, gate_.scratch_, problem);
   gate_.bytes_down_ += gate_.response_head_.size();
   stream_->Write(gate_.response_head_);
   answer_begun_ = true;
-  if (!has_head) started_ = gate_.host().loop.CachedNow();
+  if (!has_head_) started_ = gate_.host().loop.CachedNow();
   AnswerSent();
 }
 

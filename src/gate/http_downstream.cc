@@ -189,6 +189,7 @@ void Downstream::OnInputPaused() {
 
 void Downstream::OnRequestHead() {
   head_timed_ = false;
+  has_head_ = true;
   started_ = gate_.host().loop.CachedNow();
   request_done_ = body_begun_ = retried_ = interim_ = false;
   answer_begun_ = chunk_answer_ = close_after_ = counted_ = false;

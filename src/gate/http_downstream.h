@@ -120,6 +120,7 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   const std::string client_;  // address without port
 
   State state_ = State::kIdle;
+  bool has_head_ = false;           // the request's head is complete and right
   bool in_input_ = false;           // HandleInput is on the stack
   bool client_ended_ = false;       // the client has sent its last byte
   bool head_timed_ = false;         // the head being read has its deadline

@@ -233,6 +233,7 @@ void Downstream::AnswerSent() {
 
 void Downstream::FinishExchange() {
   gate_.Finished(ticket_);
+  has_head_ = false;
   last_active_ = gate_.host().loop.CachedNow();
   if (close_after_ || (client_ended_ && pending_.empty())) return BeginLinger();
   state_ = State::kIdle;

@@ -77,7 +77,9 @@ class Http1Test : public ::testing::Test {
       RequestParser parser(limits_);
       const Outcome got = Feed(parser, bytes, size);
       EXPECT_EQ(got.status, expected.status) << "in pieces of " << size << ": " << bytes;
-      if (expected.status == 0) EXPECT_EQ(got.text, expected.text) << "in pieces of " << size;
+      if (expected.status == 0) {
+        EXPECT_EQ(got.text, expected.text) << "in pieces of " << size;
+      }
     }
     return expected;
   }
@@ -89,7 +91,9 @@ class Http1Test : public ::testing::Test {
     parser.ExpectAnswerToHead(to_head);
     const Outcome got = Feed(parser, bytes, 1);
     EXPECT_EQ(got.status, expected.status) << bytes;
-    if (expected.status == 0) EXPECT_EQ(got.text, expected.text);
+    if (expected.status == 0) {
+      EXPECT_EQ(got.text, expected.text);
+    }
     return expected;
   }
   // Request lines and headers without the framing under test.
