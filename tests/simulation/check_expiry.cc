@@ -2,6 +2,8 @@
 // - margin, on the process's own clock (DESIGN 2.2); a term that is over is never revived; and an
 // acquisition confirmed late opens only on a renewal.
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,14 @@ class ExpiryChecker final : public Checker {
 
   void Stepped(const StepFact& f) override {
     Life& life = lives_[f.process];
+    const auto* cas = std::get_if<lease::CasAnswer>(&f.event);
+    if (cas != nullptr && cas->outcome == lease::CasAnswer::Outcome::kApplied) {
+      life.answered.insert(life.beat_of_op[cas->op]);
+    }
+    for (const lease::Effect& effect : f.effects) {
+      const auto* write = std::get_if<lease::CasEffect>(&effect);
+      if (write != nullptr) life.beat_of_op = {{write->op, write->record.beat}};
+    }
     if (f.before.valve != lease::Valve::kClosed && !f.before.MayAct(f.now)) {
       life.over = std::max(life.over, f.before.token);
     }
@@ -39,7 +49,9 @@ class ExpiryChecker final : public Checker {
  private:
   struct Life {
     std::vector<OwnWrite> writes;
-    uint64_t over = 0;  // highest token of a term of its own that has ended
+    std::map<uint64_t, uint64_t> beat_of_op;  // of the latest write
+    std::set<uint64_t> answered;              // beats whose own answer said applied
+    uint64_t over = 0;                        // highest token of a term of its own that has ended
   };
 
   void CheckConfirmed(const StepFact& f, const Life& life) {
@@ -49,13 +61,17 @@ class ExpiryChecker final : public Checker {
     for (const OwnWrite& write : life.writes) {
       if (write.token != f.after.token) continue;
       if (write.purpose == lease::CasEffect::Purpose::kRelease) continue;
+      // With wait_replicas only the write's own answer confirms it.
+      const bool confirmed =
+          f.process.plan->options.reads_confirm || life.answered.contains(write.beat);
+      if (!confirmed) continue;
       if (best == nullptr || write.sent > best->sent) best = &write;
       if (write.purpose == lease::CasEffect::Purpose::kAcquire) acquisition = &write;
     }
     if (best == nullptr || acquisition == nullptr) {
       judge_.Violate("a permit comes only from a write that the store took",
                      Name(f.process) + " may act under token " + std::to_string(f.after.token) +
-                         ", of which no acquisition of its own ever took effect");
+                         ", of which no acquisition of its own was ever confirmed");
       return;
     }
     if (f.after.expiry > best->sent + span) {

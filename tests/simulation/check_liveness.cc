@@ -2,7 +2,8 @@
 // compete, nobody waits for a holder longer than Scenario::settle_bound.
 //
 // Not demanded where the engine must stand still: a record nobody may overwrite, tokens used up, a
-// store that went back under on_token_regression = "refuse".
+// store that went back under on_token_regression = "refuse", a process that was asked to step down
+// for good (take_back = false).
 #include <algorithm>
 #include <string>
 
@@ -17,6 +18,7 @@ struct Life {
   PermitShot permit;
   bool ready = false;
   bool leaving = false;
+  bool sits_out = false;  // stepped down with take_back = false: somebody else must come
 };
 
 class LivenessChecker final : public Checker {
@@ -47,12 +49,17 @@ class LivenessChecker final : public Checker {
     Life& life = lives_[f.process];
     Cover(life, f.at);
     const bool opens = !f.before.MayAct(f.now) && f.after.MayAct(f.now);
-    if (opens) CheckGap(f.at);
+    if (opens) {
+      CheckGap(f.at);
+      life.sits_out = false;
+    }
     life.permit = f.after;
+    const auto* request = std::get_if<lease::StepDownRequest>(&f.event);
+    if (request != nullptr && !request->take_back) life.sits_out = true;
     const auto* app = std::get_if<lease::AppState>(&f.event);
     if (app != nullptr) life.ready = app->ready;
     if (std::holds_alternative<lease::Shutdown>(f.event)) life.leaving = true;
-    if (app != nullptr || life.leaving) NoteCandidates(f.at);
+    if (app != nullptr || opens || life.leaving || life.sits_out) NoteCandidates(f.at);
   }
 
   void Finished(TrueNs at) override {
@@ -71,7 +78,8 @@ class LivenessChecker final : public Checker {
   }
 
   bool MayCompete(const Life& life) const {
-    if (life.process == nullptr || !life.process->alive || !life.ready || life.leaving)
+    if (life.process == nullptr || !life.process->alive || !life.ready || life.leaving ||
+        life.sits_out)
       return false;
     return !lossy_ ||
            life.process->plan->options.on_token_regression == lease::OnTokenRegression::kContinue;

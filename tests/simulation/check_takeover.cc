@@ -100,7 +100,7 @@ class TakeoverChecker final : public Checker {
       now.gone_back_since = went_on ? *last->gone_back_since : f.now;
       now.gone_back_ttl = Max(w.last_ttl, f.process.timing.ttl);
       if (!went_on) w.lost_to_gone_back = holding;
-    } else if (record != nullptr) {
+    } else if (record != nullptr && lease::ValidateRecord(*record).ok()) {
       w.last_ttl = record->ttl();
     }
     w.knows_any = w.knows_any || record != nullptr;

@@ -130,7 +130,11 @@ void Faults::AskStepDown() {
   if (!node.running()) return;
   const lease::Precondition expected = DrawPrecondition(node);
   asked_.push_back(expected);
-  node.AskStepDown(expected, random_.Below(4) != 0);
+  const bool take_back = random_.Below(4) != 0;
+  node.AskStepDown(expected, take_back);
+  if (!take_back && random_.Below(2) == 0) {  // a pod that is going away
+    world_.At(SpellEnd(0.1, 1.0), [&node] { node.Terminate(); });
+  }
   if (random_.Below(3) != 0) return;
   // The asker saw no answer and asks again, there or elsewhere, soon or late.
   world_.At(SpellEnd(0.001, 2.0), [this, &node, expected] {
@@ -184,7 +188,13 @@ void Faults::CalmStrike() {
     case Kind::kStorm: return;
     case Kind::kCalmCrash: return holder->Crash();
     case Kind::kCalmOutage: {
-      const auto length = static_cast<TrueNs>(ttl * 0.6 * random_.Unit());
+      // Up to 0.7 TTL after the last confirmed sending: "about three quarters" (DESIGN 2.3) less
+      // the calls that must find the store back.
+      const Process& p = *holder->process();
+      const TrueNs sent =
+          p.clock->TrueAt(holder->engine()->permit().expiry() - (p.timing.ttl - p.timing.margin));
+      const auto most = static_cast<double>(sent - world_.now()) + 0.7 * ttl;
+      const auto length = static_cast<TrueNs>(most * std::sqrt(random_.Unit()));
       const bool frozen = random_.Below(2) == 0;
       if (world_.tracing()) world_.Trace("store", "is away for " + Seconds(length) + " s");
       return world_.network().StoreAway(
@@ -200,12 +210,14 @@ void Faults::CalmStrike() {
 
 void Faults::EndAll() {
   world_.network().EndSpells();
+  if (world_.scenario().kind != Kind::kStorm && world_.scenario().kind != Kind::kCalmCrash) return;
   bool able = false;
   for (const auto& node : world_.nodes()) {
     node->Wake();
     if (!node->push_up()) node->SetPush(true);
-    if (!node->running() && random_.Below(4) != 0) node->Start();
     if (!node->app_ready() && random_.Below(4) != 0) node->SetAppReady(true);
+    if (world_.scenario().kind == Kind::kStorm && random_.Below(8) == 0) node->Crash();
+    if (!node->running() && random_.Below(4) != 0) node->Start();
     able = able || (node->running() && node->app_ready() && !node->terminating());
   }
   if (able) return;

@@ -105,7 +105,10 @@ void DrawStore(Random& random, Scenario& s) {
   if (Chance(random, 0.4)) p.lost_request = LogUniform(random, 0.003, 0.3);
   if (Chance(random, 0.5)) p.lost_reply = LogUniform(random, 0.003, 0.3);
   if (Chance(random, 0.3)) p.reset = LogUniform(random, 0.003, 0.3);
-  if (Chance(random, 0.1)) p.replicas_missing = LogUniform(random, 0.01, 0.5);
+  if (Chance(random, 0.1)) {  // wait_replicas
+    p.replicas_missing = LogUniform(random, 0.01, 0.5);
+    for (NodePlan& node : s.nodes) node.options.reads_confirm = false;
+  }
   p.conflict_bare = Chance(random, 0.5) ? 0 : Uniform(random, 0.0, 1.0);
   p.proves_death = Chance(random, 0.25);
   p.numbered_versions = Chance(random, 0.3);

@@ -19,7 +19,7 @@ namespace leasehold::simulation {
 enum class Kind {
   kStorm,         // any mix of faults
   kCalmCrash,     // the holder is killed once
-  kCalmOutage,    // the store is away once, for less than 0.6 TTL
+  kCalmOutage,    // the store is away once, until 0.7 TTL after the last renewal at most
   kCalmStepDown,  // the holder is asked to step down once
 };
 const char* KindName(Kind kind);
