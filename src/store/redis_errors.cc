@@ -53,6 +53,9 @@ constexpr std::array<KnownError, 18> kKnownErrors = {{
     {"ASK", Kind::kAmbiguous, "its cluster is moving this key; this passes"},
 }};
 
+// How Redis up to 7.0 says NOPERM inside a script: command, key or channel.
+constexpr std::string_view kScriptDenied = "The user executing the script can't";
+
 const KnownError* Find(std::string_view code) {
   const auto* const found = std::find_if(kKnownErrors.begin(), kKnownErrors.end(),
                                          [code](const KnownError& e) { return e.code == code; });
@@ -64,6 +67,7 @@ const KnownError* Find(std::string_view code) {
 std::string RedisErrorCode(std::string_view error) {
   const std::string_view first = error.substr(0, error.find(' '));
   if (Find(first) != nullptr || first == "NOSCRIPT") return std::string(first);
+  if (error.find(kScriptDenied) != std::string_view::npos) return "NOPERM";
   for (const KnownError& known : kKnownErrors) {
     const std::string wrapped = "-" + std::string(known.code) + " ";
     if (error.find(wrapped) != std::string_view::npos) return std::string(known.code);

@@ -166,7 +166,7 @@ class FakeRedis {
       if (!greeted) {
         greeted = true;
         const std::string digest(40, 'a');
-        reply = server->greeting.empty() ? "$30\r\nmaxmemory_policy:noeviction\r\n\r\n\r\n$40\r\n" +
+        reply = server->greeting.empty() ? "$29\r\nmaxmemory_policy:noeviction\r\n\r\n$40\r\n" +
                                                digest + "\r\n$40\r\n" + digest + "\r\n"
                                          : server->greeting;
       } else {

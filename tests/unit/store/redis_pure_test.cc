@@ -112,6 +112,13 @@ TEST(RedisErrorsTest, AnErrorThatRedis6WrapsIsFoundInside) {
             "OOM");
 }
 
+TEST(RedisErrorsTest, APermissionThatAScriptLacksIsAMissingPermission) {
+  EXPECT_EQ(
+      RedisErrorCode("ERR The user executing the script can't run this command or subcommand"),
+      "NOPERM");
+  EXPECT_EQ(RedisErrorCode("NOPERM ACL failure in script: no"), "NOPERM");
+}
+
 TEST(RedisErrorsTest, ASentenceNamesServerErrorAndRemedy) {
   const RedisFailure failure = ClassifyRedisError("redis at h:1/0", "WRONGPASS no");
   EXPECT_NE(failure.sentence.find("redis at h:1/0"), std::string::npos);
