@@ -18,6 +18,10 @@ namespace {
 // and what HAProxy and nginx need several reads for (their buffers are 16 and 8 KiB).
 constexpr size_t kScratchBytes = 64 * 1024;
 
+// How long a loop being destroyed waits for the worker pool and for killed children. A name server
+// that never answers would otherwise hold up the end of the process for half a minute.
+constexpr uint64_t kTeardownMs = 200;
+
 int64_t ReadClock(clockid_t clock) {
   timespec t{};
   CHECK(clock_gettime(clock, &t) == 0,
@@ -39,6 +43,7 @@ struct Loop::Impl {
   uv_loop_t uv{};
   uv_prepare_t prepare{};  // the last thing before the loop sleeps
   uv_idle_t idle{};        // runs posted tasks; active only while there are some
+  uv_timer_t patience{};   // the end of what the destructor waits for
   std::vector<std::function<void()>> tasks;
   std::vector<std::function<void()>> running;
   std::unique_ptr<char[]> scratch = std::make_unique<char[]>(kScratchBytes);
@@ -95,8 +100,16 @@ Loop::~Loop() {
   uv_close(reinterpret_cast<uv_handle_t*>(&impl_->idle), nullptr);
   impl_->tasks.clear();
   uv_walk(&impl_->uv, &Impl::ExpectClosing, nullptr);
+  auto* patience = reinterpret_cast<uv_handle_t*>(&impl_->patience);
+  CHECK(uv_timer_init(&impl_->uv, &impl_->patience) == 0, "uv_timer_init never fails");
+  uv_timer_start(
+      &impl_->patience, [](uv_timer_t* timer) { uv_stop(timer->loop); }, kTeardownMs, 0);
+  uv_unref(patience);
   uv_run(&impl_->uv, UV_RUN_DEFAULT);
-  CHECK(uv_loop_close(&impl_->uv) == 0, "the loop has nothing left to run, so it can be closed");
+  uv_close(patience, nullptr);
+  uv_run(&impl_->uv, UV_RUN_NOWAIT);
+  // Busy: a worker still runs and will touch the loop when it ends, so the loop must stay.
+  if (uv_loop_close(&impl_->uv) != 0) (void)impl_.release();
 }
 
 base::MonoTime Loop::Now() { return base::MonoTime::FromNanos(ReadClock(CLOCK_BOOTTIME)); }

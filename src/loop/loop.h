@@ -20,7 +20,9 @@ namespace leasehold::loop {
 class Loop {
  public:
   Loop();
-  // All handles must have been closed; runs the loop until their close callbacks are done.
+  // All handles must have been closed; runs the loop until their close callbacks are done. Work (a
+  // name look-up, say) that does not end within 200 ms is left to its thread. libuv joins those
+  // threads at exit(), so a program that must end at once ends by _exit() or std::quick_exit().
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;

@@ -1,5 +1,6 @@
 // Relay: moves bytes between two connected descriptors, both ways, half-close kept, bounded memory,
-// back-pressure by construction. Splices through a pipe or copies, whichever bench/ found cheaper.
+// back-pressure by construction. Copies while chunks are small; a direction that moves bulk splices
+// through a pipe, which measured half of copying's CPU a byte.
 // Every chunk asks `may_pass` first with a fresh clock, so a stalled loop cannot carry bytes past
 // expiry.
 #pragma once
@@ -16,8 +17,10 @@
 namespace leasehold::loop {
 
 struct RelayOptions {
-  size_t buffer_bytes = 64 * 1024;  // a direction
-  base::Duration idle_timeout;      // zero: none
+  // A direction's largest copied chunk, at most 64 KiB; below 32 KiB it never splices (a splicing
+  // direction may hold up to 1 MiB in its pipe).
+  size_t buffer_bytes = 64 * 1024;
+  base::Duration idle_timeout;  // zero: none
 };
 
 struct RelayStats {
@@ -28,7 +31,9 @@ struct RelayStats {
 class Relay {
  public:
   // `done` once, from the loop: ok when both sides ended in order, an error otherwise (reset,
-  // refused by may_pass, idle time-out). Takes ownership of both descriptors.
+  // refused by may_pass (kRefused), idle time-out (kTimeout)). After an error both sides are reset
+  // (RST) when the relay is destroyed, so that no peer takes a cut for an end; bytes that came
+  // before a peer's reset are passed on first. Takes ownership of both descriptors, non-blocking.
   // `first_for_b`/`first_for_a` are sent before anything else.
   using DoneCallback = std::function<void(base::Status, const RelayStats&)>;
   static std::unique_ptr<Relay> Start(Loop& loop, int fd_a, int fd_b, std::string_view first_for_b,
