@@ -78,6 +78,7 @@ void Engine::Core::RunTimersOnce() {
       return;
     case State::kActive:
       if (now_ >= ForcedDrainAt()) return BeginDrain(Reason::kRenewalsFailed);
+      if (!op_ && now_ >= round_fails_at_) return RoundFailed();
       if (!op_ && now_ >= next_attempt_at_) return Renew();
       return;
     case State::kDraining:
@@ -105,7 +106,8 @@ MonoTime Engine::Core::NextDeadline() const {
       if (!term_) return next;
       next = Min(next, term_->confirmed_sent_at() + timing_.ttl - timing_.margin);
       return Min(next, idle(next_attempt_at_));
-    case State::kActive: return Min(next, Min(ForcedDrainAt(), idle(next_attempt_at_)));
+    case State::kActive:
+      return Min(next, Min(ForcedDrainAt(), idle(Min(round_fails_at_, next_attempt_at_))));
     case State::kDraining:
       if (drain_reason_ != Reason::kRenewalsFailed) next = Min(next, drain_end_);
       return Min(next, idle(next_attempt_at_));
@@ -342,14 +344,14 @@ void Engine::Core::OnTermRead(const Op& op, const Answer& answer) {
 
 void Engine::Core::JudgeAnswer(const Op& op, const Answer& answer) {
   if (state_ == State::kReleasing) return JudgeRelease(answer);
-  const Term::Verdict verdict =
-      term_->Judge(answer.record, answer.version, options_.reads_confirm || answer.conflict);
+  const Term::Verdict verdict = term_->Judge(answer.record, answer.version, options_.reads_confirm);
   switch (verdict.kind) {
     case Term::Verdict::Kind::kConfirmed:
       observer_.SeeOwnWrite(now_, *answer.record, answer.version);
       ++counters_.renewals_ok;
       return Confirmed(verdict.sent_at);
     case Term::Verdict::Kind::kOurs:
+      observer_.SeeOwnWrite(now_, *answer.record, answer.version);
       // The authoritative read names us: a wobble surrenders nothing, and extends nothing either.
       return AttemptFailed(op.purpose == Purpose::kAuthoritative ? "" : last_error_);
     case Term::Verdict::Kind::kLost: {
@@ -392,6 +394,7 @@ void Engine::Core::Confirmed(MonoTime sent_at) {
 
 void Engine::Core::ScheduleRenewal(MonoTime sent_at) {
   round_end_ = sent_at + timing_.budget;
+  round_fails_at_ = MonoTime::Never();
   next_attempt_at_ = sent_at + timing_.renew_interval + Jitter(timing_.renew_interval / 8);
   backoff_ = kBackoffMin;
 }
@@ -406,13 +409,16 @@ void Engine::Core::AttemptFailed(const std::string& why) {
   if (state_ == State::kReleasing) return;
   if (!why.empty()) last_error_ = why;
   next_attempt_at_ = now_ + NextBackoff();
-  // Within a round, and once rounds no longer matter, go on; else the round has failed.
+  // While another attempt fits into the round, and once rounds no longer matter, go on.
   if (failed_rounds_ >= timing_.max_renew_fails || state_ != State::kActive) return;
-  if (next_attempt_at_ + timing_.call_timeout > round_end_) RoundFailed();
+  if (next_attempt_at_ + timing_.call_timeout <= round_end_) return;
+  next_attempt_at_ = MonoTime::Never();
+  round_fails_at_ = Max(now_, round_end_);  // not sooner: the store may be back by the next round
 }
 
 void Engine::Core::RoundFailed() {
   ++failed_rounds_;
+  round_fails_at_ = MonoTime::Never();
   next_attempt_at_ =
       Max(now_, round_end_) + timing_.renew_interval + Jitter(timing_.renew_interval / 8);
   round_end_ = Max(now_, round_end_) + timing_.budget;

@@ -184,6 +184,7 @@ class Engine::Core {
   // A term: from a confirmed acquisition until loss or release.
   std::optional<Term> term_;
   MonoTime round_end_;
+  MonoTime round_fails_at_ = MonoTime::Never();  // nothing fits into the round any more
   MonoTime next_attempt_at_;
   Duration backoff_;
   int failed_rounds_ = 0;

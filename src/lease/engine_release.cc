@@ -166,8 +166,7 @@ void Engine::Core::JudgeRelease(const Answer& answer) {
     return Released(answer.record ? "another process had taken it over"
                                   : "the store has no record of it");
   }
-  const bool durable = options_.reads_confirm || answer.conflict;
-  if (!answer.record->held() && durable) {
+  if (!answer.record->held() && options_.reads_confirm) {
     observer_.SeeOwnWrite(now_, *answer.record, answer.version);
     return Released("");
   }

@@ -9,6 +9,7 @@ using base::MonoTime;
 Observer::Observer(const Identity& self, const Timing& timing, const Memory& memory)
     : self_(self),
       timing_(timing),
+      ever_known_(memory.highest_token > 0 || memory.last_ttl > base::Duration::Zero()),
       highest_token_(memory.highest_token),
       last_ttl_(memory.last_ttl) {}
 
@@ -16,7 +17,7 @@ Observer::Observer(const Identity& self, const Timing& timing, const Memory& mem
 // beat of the same process: acknowledged writes are gone, and a holder whose write was lost may
 // still have a permit.
 bool Observer::GoneBack(const std::optional<Record>& record) const {
-  if (!record) return highest_token_ > 0;
+  if (!record) return ever_known_;
   if (record->token < highest_token_) return true;
   if (record->token == highest_token_ && !highest_token_process_.empty() &&
       record->process_id != highest_token_process_) {
@@ -67,6 +68,7 @@ Observer::Change Observer::See(MonoTime now, const std::optional<Record>& record
   if (record && record->process_id != self_.process_id) reacquire_at_once_ = false;
   if (record && !change.unusable) Remember(*record);
   seen_any_ = true;
+  ever_known_ = ever_known_ || record.has_value();
   record_ = record;
   version_ = version;
   changed_at_ = now;
@@ -76,7 +78,7 @@ Observer::Change Observer::See(MonoTime now, const std::optional<Record>& record
 void Observer::SeeOwnWrite(MonoTime now, const Record& record, const Version& version) {
   Remember(record);
   highest_token_process_ = record.process_id;
-  seen_any_ = true;
+  seen_any_ = ever_known_ = true;
   record_ = record;
   version_ = version;
   changed_at_ = now;

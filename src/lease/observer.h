@@ -61,6 +61,7 @@ class Observer {
   const Identity& self_;
   const Timing& timing_;
   bool seen_any_ = false;
+  bool ever_known_ = false;  // some record was, by this process or its state_dir
   std::optional<Record> record_;
   Version version_;
   base::MonoTime changed_at_;  // when the answer was processed in which a change was last seen

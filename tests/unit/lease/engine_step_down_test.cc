@@ -1,0 +1,374 @@
+// DESIGN 2.5: stepping down, releasing, the hold-off, preconditions; and what SIGTERM does in every
+// state.
+
+#include "lib/engine_fixture.h"
+
+namespace leasehold::test {
+namespace {
+
+class SteppingDown : public EngineFixture {
+ protected:
+  void Ask(uint64_t request = 1, bool take_back = true, uint64_t token = 1,
+           const std::string& node = "n1") {
+    Feed(StepDownRequest{request, {node, token}, Reason::kRequested, take_back});
+  }
+  void HoldAndAsk(bool take_back = true) {
+    Hold();
+    Ask(1, take_back);
+    ASSERT_EQ(state(), State::kDraining);
+  }
+  // Steps down and has the release confirmed; in hold-off afterwards.
+  void Release(bool take_back = true) {
+    HoldAndAsk(take_back);
+    Feed(Drained{1});
+    const CasEffect cas = AnswerApplied();
+    ASSERT_EQ(cas.purpose, CasEffect::Purpose::kRelease);
+    released_ = cas.record;
+    ASSERT_EQ(state(), State::kHoldOff);
+    Forget();
+  }
+  // Lets the hold-off pass, answering polls with the released record.
+  void PassHoldOff() {
+    while (state() == State::kHoldOff) {
+      if (!None<ReadEffect>()) AnswerRecord(released_);
+      TickNext();
+    }
+  }
+  Record released_;
+};
+
+TEST_F(SteppingDown, ListenersAreToldBeforeTheGatesDrain) {
+  HoldAndAsk();
+  ASSERT_GE(engine_effects_.size(), 2u);
+  EXPECT_EQ(std::get<NoticeEffect>(engine_effects_[0]).notice, Notice::kDraining);
+  EXPECT_EQ(std::get<NoticeEffect>(engine_effects_[0]).reason, Reason::kRequested);
+  EXPECT_EQ(std::get<ValveEffect>(engine_effects_[1]).valve, Valve::kDraining);
+}
+
+TEST_F(SteppingDown, TheGraceToldIsNeverMoreThanTheTimeToExpiry) {
+  HoldAndAsk();  // grace 20 s, expiry in 9.8 s
+  EXPECT_EQ(std::get<NoticeEffect>(engine_effects_[0]).grace, Duration::Millis(9800));
+}
+
+TEST_F(SteppingDown, RenewingGoesOnDuringTheDrainAndSaysDraining) {
+  HoldAndAsk();
+  TickToRenewal();
+  const CasEffect cas = AnswerApplied();
+  EXPECT_EQ(cas.purpose, CasEffect::Purpose::kRenew);
+  EXPECT_EQ(cas.record.state, RecordState::kDraining);
+  EXPECT_EQ(state(), State::kDraining) << "a renewal does not undo a planned step-down";
+}
+
+TEST_F(SteppingDown, ADrainThatEndsAtOnceIsReleasedWithoutAnotherWrite) {
+  HoldAndAsk();
+  Feed(Drained{1});
+  EXPECT_EQ(Must<CasEffect>().purpose, CasEffect::Purpose::kRelease);
+}
+
+TEST_F(SteppingDown, ThePermitIsOverBeforeTheReleaseIsSent) {
+  HoldAndAsk();
+  Forget();
+  Feed(Drained{1});
+  EXPECT_FALSE(MayAct());
+  ASSERT_EQ(engine_effects_.size(), 2u) << Effects();
+  EXPECT_EQ(std::get<ValveEffect>(engine_effects_[0]).valve, Valve::kClosed);
+  EXPECT_EQ(std::get<CasEffect>(engine_effects_[1]).purpose, CasEffect::Purpose::kRelease);
+}
+
+TEST_F(SteppingDown, AReleaseKeepsTheRecordItsTokenAndItsHolder) {
+  HoldAndAsk();
+  Feed(Drained{1});
+  const CasEffect cas = Must<CasEffect>();
+  EXPECT_EQ(cas.record.state, RecordState::kReleased);
+  EXPECT_EQ(cas.record.token, 1u);
+  EXPECT_EQ(cas.record.process_id, "p1");
+  EXPECT_GT(cas.record.beat, last_write_.beat);
+}
+
+TEST_F(SteppingDown, TheReleaseIsForcedWhenTheGraceIsOver) {
+  HoldAndAsk();
+  const MonoTime asked = now_;
+  while (state() == State::kDraining) {
+    if (!None<CasEffect>()) AnswerApplied();
+    if (state() == State::kDraining) TickNext();
+  }
+  EXPECT_EQ(now_ - asked, Duration::Seconds(20));
+  EXPECT_EQ(state(), State::kReleasing);
+}
+
+TEST_F(SteppingDown, DrainedOfAnotherTokenIsNotOurs) {
+  HoldAndAsk();
+  Feed(Drained{2});
+  EXPECT_EQ(state(), State::kDraining);
+}
+
+TEST_F(SteppingDown, AReleaseWaitsForTheRenewalUnderWayAndFollowsOnItsVersion) {
+  Hold();
+  TickToRenewal();
+  Ask();
+  Feed(Drained{1});
+  EXPECT_FALSE(MayAct());
+  const CasEffect renewal = AnswerApplied();
+  ASSERT_EQ(renewal.purpose, CasEffect::Purpose::kRenew);
+  const CasEffect release = Must<CasEffect>();
+  EXPECT_EQ(release.purpose, CasEffect::Purpose::kRelease);
+  EXPECT_EQ(*release.expected, MakeVersion(renewal.record));
+}
+
+TEST_F(SteppingDown, AReleaseThatConflictsWithOurOwnRecordIsSentAgainOnThatVersion) {
+  HoldAndAsk();
+  Feed(Drained{1});
+  Record own = last_write_;
+  own.beat = 100;
+  AnswerConflict(own);
+  while (None<CasEffect>()) TickNext();
+  const CasEffect again = Must<CasEffect>();
+  EXPECT_EQ(again.purpose, CasEffect::Purpose::kRelease);
+  EXPECT_EQ(*again.expected, MakeVersion(own));
+}
+
+TEST_F(SteppingDown, AnAmbiguousReleaseIsReadAndRetriedUntilReleased) {
+  HoldAndAsk();
+  Feed(Drained{1});
+  AnswerAmbiguous();
+  AnswerRecord(last_write_);
+  while (None<CasEffect>()) TickNext();
+  AnswerApplied();
+  EXPECT_EQ(state(), State::kHoldOff);
+}
+
+TEST_F(SteppingDown, AReleaseIsGivenUpAfterOneTtl) {
+  HoldAndAsk();
+  Feed(Drained{1});
+  const MonoTime began = now_;
+  while (state() == State::kReleasing) {
+    if (!None<CasEffect>()) AnswerAmbiguous();
+    if (!None<ReadEffect>()) AnswerReadFailed();
+    if (state() == State::kReleasing) TickNext();
+  }
+  EXPECT_EQ(state(), State::kHoldOff);
+  EXPECT_LE(now_ - began, Duration::Seconds(12));
+  EXPECT_GE(now_ - began, Duration::Seconds(10));
+}
+
+// ---- outcome ----
+
+TEST_F(SteppingDown, AnotherProcessTakingItIsTheOutcomeWithItsIdentity) {
+  Release();
+  TickNext();
+  AnswerRecord(Other(2, 1));
+  const StepDownDone done = Must<StepDownDone>();
+  EXPECT_EQ(done.outcome, StepDownDone::Outcome::kTakenOver);
+  EXPECT_EQ(done.released_token, 1u);
+  EXPECT_EQ(done.token, 2u);
+  EXPECT_EQ(done.node_id, "n2");
+  EXPECT_EQ(done.process_id, "p2");
+  EXPECT_EQ(state(), State::kStandby);
+}
+
+TEST_F(SteppingDown, NobodyTakingItWithinTheHoldOffIsTakenBackAsANewAcquisition) {
+  Release();
+  const MonoTime released = now_;
+  PassHoldOff();
+  EXPECT_EQ(now_ - released, Duration::Seconds(5));
+  const CasEffect cas = AnswerApplied();
+  EXPECT_EQ(cas.record.token, 2u);
+  const StepDownDone done = Must<StepDownDone>();
+  EXPECT_EQ(done.outcome, StepDownDone::Outcome::kTakenBack);
+  EXPECT_EQ(done.token, 2u);
+  EXPECT_TRUE(MayAdmit());
+}
+
+TEST_F(SteppingDown, WithoutTakeBackItIsLeftAloneUntilAnotherHasHeld) {
+  Release(/*take_back=*/false);
+  PassHoldOff();
+  EXPECT_EQ(Must<StepDownDone>().outcome, StepDownDone::Outcome::kUnknown);
+  for (int i = 0; i < 30; ++i) {
+    if (!None<ReadEffect>()) AnswerRecord(released_);
+    EXPECT_TRUE(None<CasEffect>());
+    TickNext();
+  }
+  if (None<ReadEffect>()) TickNext();
+  AnswerRecord(Other(2, 1));
+  Record freed = Other(2, 2);
+  freed.state = RecordState::kReleased;
+  while (None<ReadEffect>()) TickNext();
+  AnswerRecord(freed);
+  EXPECT_EQ(Must<CasEffect>().record.token, 3u);
+}
+
+TEST_F(SteppingDown, AnUnreadyApplicationIsNotTakenBackTo) {
+  Release();
+  Feed(AppState{false});
+  PassHoldOff();
+  const StepDownDone done = Must<StepDownDone>();
+  EXPECT_EQ(done.outcome, StepDownDone::Outcome::kUnknown);
+  EXPECT_NE(done.detail.find("not ready"), std::string::npos);
+  EXPECT_TRUE(None<CasEffect>());
+}
+
+// ---- preconditions ----
+
+TEST_F(SteppingDown, AWrongTokenOrNodeChangesNothing) {
+  Hold();
+  Ask(1, true, 2);
+  EXPECT_EQ(Must<StepDownDone>().outcome, StepDownDone::Outcome::kFailedPrecondition);
+  Ask(2, true, 1, "n9");
+  const StepDownDone done = Must<StepDownDone>();
+  EXPECT_EQ(done.outcome, StepDownDone::Outcome::kFailedPrecondition);
+  EXPECT_EQ(done.token, 1u);
+  EXPECT_EQ(done.process_id, "p1");
+  EXPECT_EQ(state(), State::kActive);
+}
+
+TEST_F(SteppingDown, ARetryAfterTheOutcomeGetsTheRecordedResultAndDoesNotStepDownTheSuccessor) {
+  Release();
+  PassHoldOff();
+  AnswerApplied();
+  Forget();
+  Ask(7);
+  const StepDownDone done = Must<StepDownDone>();
+  EXPECT_EQ(done.request, 7u);
+  EXPECT_EQ(done.outcome, StepDownDone::Outcome::kTakenBack);
+  EXPECT_EQ(state(), State::kActive) << "token 2 goes on";
+}
+
+TEST_F(SteppingDown, ASecondRequestForTheSameTermJoinsTheFirst) {
+  HoldAndAsk();
+  Ask(2);
+  Feed(Drained{1});
+  AnswerApplied();
+  TickNext();
+  AnswerRecord(Other(2, 1));
+  EXPECT_EQ(Must<StepDownDone>().request, 1u);
+  EXPECT_EQ(Must<StepDownDone>().request, 2u);
+}
+
+TEST_F(SteppingDown, AfterALossTheAnswerIsNotHolder) {
+  Hold();
+  TickToRenewal();
+  AnswerConflict(Other(2, 1));
+  Ask();
+  EXPECT_EQ(Must<StepDownDone>().outcome, StepDownDone::Outcome::kNotHolder);
+}
+
+TEST_F(SteppingDown, ALossDuringTheDrainAnswersWhoHasIt) {
+  HoldAndAsk();
+  TickToRenewal();
+  AnswerConflict(Other(2, 1));
+  const StepDownDone done = Must<StepDownDone>();
+  EXPECT_EQ(done.outcome, StepDownDone::Outcome::kTakenOver);
+  EXPECT_EQ(done.released_token, 0u);
+  EXPECT_EQ(done.process_id, "p2");
+}
+
+TEST_F(SteppingDown, APlannedStepDownDuringADrainForFailedRenewalsReleases) {
+  Hold();
+  TickToRenewal();
+  while (state() == State::kActive) {
+    if (!None<CasEffect>()) AnswerRefused("no");
+    if (!None<ReadEffect>()) AnswerReadFailed();
+    if (state() == State::kActive) TickNext();
+  }
+  Feed(Drained{1});
+  ASSERT_EQ(state(), State::kDraining);
+  Ask();
+  EXPECT_FALSE(MayAct());
+  EXPECT_EQ(state(), State::kReleasing);
+}
+
+// ---- the application, and a start that failed ----
+
+TEST_F(SteppingDown, AnApplicationUnreadyTooLongStepsDownOnceUntilItIsReadyAgain) {
+  Hold();
+  Feed(AppState{false});
+  EXPECT_EQ(state(), State::kActive);
+  Feed(AppUnreadyTooLong{});
+  EXPECT_TRUE(Told(Notice::kDraining, Reason::kAppUnready));
+  Feed(Drained{1});
+  released_ = AnswerApplied().record;
+  PassHoldOff();
+  for (int i = 0; i < 30; ++i) {
+    if (!None<ReadEffect>()) AnswerRecord(released_);
+    EXPECT_TRUE(None<CasEffect>());
+    TickNext();
+  }
+  Feed(AppState{true});
+  if (!None<ReadEffect>()) AnswerRecord(released_);
+  EXPECT_EQ(Must<CasEffect>().record.token, 2u);
+}
+
+TEST_F(SteppingDown, AStartThatFailedReleasesAndTriesAgainAfterAGrowingBackOff) {
+  Hold();
+  Duration last;
+  uint64_t token = 1;
+  for (int i = 0; i < 3; ++i) {
+    Feed(StartFailed{token, "port in use"});
+    EXPECT_FALSE(MayAct());
+    released_ = AnswerApplied().record;
+    ASSERT_EQ(released_.state, RecordState::kReleased);
+    const MonoTime released = now_;
+    PassHoldOff();
+    EXPECT_GE(now_ - released, Duration::Seconds(1));
+    EXPECT_GT(now_ - released, last);
+    last = now_ - released;
+    AnswerApplied();
+    ++token;
+    ASSERT_EQ(state(), State::kActive);
+    Forget();
+  }
+}
+
+// ---- SIGTERM ----
+
+TEST_F(SteppingDown, SigtermDrainsReleasesAndStopsWithoutWaitingForTheHoldOff) {
+  Hold();
+  Feed(Shutdown{});
+  EXPECT_TRUE(Told(Notice::kDraining, Reason::kShutdown));
+  Feed(Drained{1});
+  AnswerApplied();
+  EXPECT_EQ(state(), State::kStopped);
+  EXPECT_TRUE(Must<StoppedEffect>().ok);
+  EXPECT_TRUE(engine_->NextDeadline().is_never());
+}
+
+TEST_F(SteppingDown, SigtermOnAStandbyStopsAtOnce) {
+  Start();
+  AnswerRecord(Other(1, 1));
+  Feed(Shutdown{});
+  EXPECT_TRUE(Must<StoppedEffect>().ok);
+}
+
+TEST_F(SteppingDown, SigtermWhileAcquiringResolvesTheAttemptAndReleasesWithoutOpening) {
+  Start();
+  AnswerAbsent();
+  ASSERT_EQ(state(), State::kAcquiring);
+  Feed(Shutdown{});
+  EXPECT_TRUE(None<StoppedEffect>());
+  AnswerApplied();
+  EXPECT_TRUE(None<ValveEffect>()) << "it never opened";
+  EXPECT_EQ(Must<CasEffect>().purpose, CasEffect::Purpose::kRelease);
+}
+
+TEST_F(SteppingDown, SigtermInTheHoldOffStopsAndTakesNothingBack) {
+  Release();
+  Feed(Shutdown{});
+  EXPECT_EQ(Must<StepDownDone>().outcome, StepDownDone::Outcome::kUnknown);
+  EXPECT_TRUE(Must<StoppedEffect>().ok);
+}
+
+TEST_F(SteppingDown, NoWriteWithTheOldTokenFollowsItsRelease) {
+  Release();
+  for (int i = 0; i < 40; ++i) {
+    if (!None<ReadEffect>()) AnswerRecord(released_);
+    if (std::optional<CasEffect> cas = Take<CasEffect>()) {
+      EXPECT_GT(cas->record.token, 1u);
+      Feed(CasAnswer{
+          cas->op, CasAnswer::Outcome::kApplied, MakeVersion(cas->record), {}, false, ""});
+    }
+    TickNext();
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::test
