@@ -48,6 +48,13 @@ void Downstream::OnData(std::span<const char> bytes) {
     linger_bytes_ += input.size();
     return;  // OnSweep ends it
   }
+  // A client that sends its body without a "100 Continue" has waited long enough.
+  if (awaiting_continue_ && !answer_begun_ && gate_.host().loop.CachedNow() >= deadline_) {
+    awaiting_continue_ = false;
+    SetDeadline(gate_.options().body_timeout);
+    Stash(input);
+    return ResumeInput();
+  }
   if (!pending_.empty() || !WantsInput()) {
     Stash(input);
   } else {

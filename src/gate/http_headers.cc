@@ -54,19 +54,29 @@ struct Forwarded {  // what came in of the headers that are added to
   bool trailers_welcome = false;
 };
 
-// One of our forwarded-by headers, as the client or a proxy before us sent it.
-void TakeForwarded(std::string& out, const Header& header, std::string& forwarded_for,
-                   Forwarded& seen) {
-  if (header.id == HeaderId::kXForwardedFor) {
-    if (!forwarded_for.empty() && !header.value.empty()) forwarded_for += ", ";
-    forwarded_for += header.value;
-    return;
-  }
-  bool& taken = header.id == HeaderId::kXForwardedHost ? seen.host : seen.proto;
-  // The spelling with '_' is dropped: an application that folds both would see two.
-  if (taken || header.name.find('_') != std::string_view::npos) return;
+// The spelling with '_' is dropped: an application that folds both spellings would see two.
+bool IsFoldedSpelling(const Header& header) {
+  return header.name.find('_') != std::string_view::npos;
+}
+
+// X-Forwarded-Host or -Proto as a proxy before us, or the client, sent it: the first is kept.
+void TakeForwarded(std::string& out, const Header& header, bool& taken) {
+  if (taken || IsFoldedSpelling(header)) return;
   taken = true;
   Append(out, header);
+}
+
+// What came before us, in order, and then the client as we see it.
+void AppendForwardedFor(std::string& out, const proto::http1::RequestHead& head,
+                        std::string_view client) {
+  out += "X-Forwarded-For: ";
+  for (const Header& header : head.headers) {
+    if (header.id != HeaderId::kXForwardedFor || header.value.empty() || IsFoldedSpelling(header)) {
+      continue;
+    }
+    out.append(header.value).append(", ");
+  }
+  out.append(client).append(kCrlf);
 }
 
 void AppendOurs(std::string& out, const proto::http1::RequestHead& head,
@@ -104,7 +114,6 @@ void AppendRequestHead(std::string& out, const proto::http1::RequestHead& head,
   out += " HTTP/1.1\r\n";
   AppendHeader(out, "Host", head.host.empty() ? context.default_host : head.host);
   Forwarded seen;
-  std::string forwarded_for;  // allocates only behind another proxy with a long list
   for (const Header& header : head.headers) {
     switch (header.id) {
       case HeaderId::kHost:
@@ -112,9 +121,9 @@ void AppendRequestHead(std::string& out, const proto::http1::RequestHead& head,
       case HeaderId::kContentLength:
         AppendHeader(out, "Content-Length", head.content_length);
         continue;
-      case HeaderId::kXForwardedFor:
-      case HeaderId::kXForwardedHost:
-      case HeaderId::kXForwardedProto: TakeForwarded(out, header, forwarded_for, seen); continue;
+      case HeaderId::kXForwardedFor: continue;  // AppendForwardedFor
+      case HeaderId::kXForwardedHost: TakeForwarded(out, header, seen.host); continue;
+      case HeaderId::kXForwardedProto: TakeForwarded(out, header, seen.proto); continue;
       case HeaderId::kTe:
         seen.trailers_welcome |= base::EqualsIgnoreCase(header.value, "trailers");
         continue;
@@ -125,9 +134,7 @@ void AppendRequestHead(std::string& out, const proto::http1::RequestHead& head,
     }
     if (!IsHopByHop(header.id) && !IsNamedHop(head, header)) Append(out, header);
   }
-  out += "X-Forwarded-For: ";
-  if (!forwarded_for.empty()) out.append(forwarded_for).append(", ");
-  out.append(context.client).append(kCrlf);
+  AppendForwardedFor(out, head, context.client);
   AppendOurs(out, head, context, seen);
 }
 

@@ -1,7 +1,7 @@
 // HTTP/1.1 and 1.0 messages, sans I/O: RequestParser and ResponseParser turn bytes into a head,
 // body pieces, trailers and an end. Pull style: the owner feeds Next() what it has, looks at one
 // event, and calls again with the rest; not calling again is the pause (back-pressure, pipelining).
-// Syntax of heads and trailers is llhttp's in strict mode (http1_parser.cc is its one door); line
+// Syntax of heads and trailers is llhttp's in strict mode (http1_syntax.cc is its one door); line
 // structure, framing and limits are ours, because an ambiguity let through here is a smuggled
 // request elsewhere: everything ambiguous is an error. Owned by one connection each; not for HTTP/2
 // and not for tunnels (after a 101 the owner stops calling). Invariants: after kError only kError.
@@ -16,81 +16,11 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/http1_message.h"
+
 namespace leasehold::proto::http1 {
 
 struct Syntax;  // the door to llhttp (http1_syntax.h)
-
-// Headers that framing, forwarding and gates care about, recognised once while parsing. Names of
-// Lease-* and X-Forwarded-* are also recognised with '_' for '-': CGI-style servers fold both into
-// one variable, so "Lease_Fencing_Token" would forge ours there.
-enum class HeaderId : uint8_t {
-  kOther,
-  kConnection,
-  kContentLength,
-  kExpect,
-  kHost,
-  kKeepAlive,
-  kLease,  // any of Lease-Fencing-Token, Lease-Holder, Lease-Name, Lease-Sequence
-  kProxyConnection,
-  kTe,
-  kTrailer,
-  kTransferEncoding,
-  kUpgrade,
-  kVia,
-  kXForwardedFor,
-  kXForwardedHost,
-  kXForwardedProto,
-};
-HeaderId ClassifyHeader(std::string_view name);
-
-struct Header {
-  std::string_view name;
-  std::string_view value;  // blanks off both ends
-  HeaderId id = HeaderId::kOther;
-};
-
-// How the length of a body is known.
-enum class Framing : uint8_t {
-  kNone,
-  kLength,
-  kChunked,
-  kUntilClose,  // responses only
-};
-
-struct HeadCommon {
-  int version_minor = 1;  // HTTP/1.0 or HTTP/1.1
-  std::vector<Header> headers;
-  Framing framing = Framing::kNone;
-  uint64_t content_length = 0;  // of kLength; for an answer to HEAD what was announced
-  bool has_content_length = false;
-  bool keep_alive = true;  // by version and Connection
-  bool connection_names =
-      false;             // Connection names headers other than close, keep-alive and upgrade
-  bool upgrade = false;  // Upgrade header and "upgrade" in Connection, on 1.1
-  // First value of a header, case-insensitively; empty when absent.
-  std::string_view Find(std::string_view name) const;
-  // Is this header named in a Connection header (hop-by-hop by the sender's word)?
-  bool NamedInConnection(std::string_view name) const;
-};
-
-struct RequestHead : HeadCommon {
-  std::string_view method;
-  std::string_view target;  // as sent: origin-form, absolute-form or "*"
-  // The target without scheme and authority; may begin with "?" or be empty after an absolute-form.
-  std::string_view origin;
-  // Whom the request is for: of an absolute-form target, else the Host header; empty when neither
-  // is there (HTTP/1.0).
-  std::string_view host;
-  bool is_head = false;     // HEAD: the answer has no body
-  bool idempotent = false;  // GET, HEAD, OPTIONS, TRACE, PUT, DELETE (RFC 9110 9.2.2)
-  bool expect_continue = false;
-};
-
-struct ResponseHead : HeadCommon {
-  int status = 0;           // 100..999
-  std::string_view reason;  // may be empty
-  bool interim() const { return status < 200 && status != 101; }
-};
 
 // What a server answers and says; `message` is a static sentence. For a response parser `status` is
 // 502.

@@ -9,10 +9,6 @@ struct SyntaxCallbacks {
     Self(parser).target = std::string_view(at, size);
     return 0;
   }
-  static int Status(llhttp_t* parser, const char* at, size_t size) {
-    Self(parser).reason = std::string_view(at, size);
-    return 0;
-  }
   static int Field(llhttp_t* parser, const char* at, size_t size) {
     return Self(parser).AddName(std::string_view(at, size));
   }
@@ -28,7 +24,6 @@ struct SyntaxCallbacks {
     llhttp_settings_t settings;
     llhttp_settings_init(&settings);
     settings.on_url = Url;
-    settings.on_status = Status;
     settings.on_header_field = Field;
     settings.on_header_value = Value;
     settings.on_headers_complete = HeadersComplete;
@@ -83,7 +78,7 @@ int Syntax::Run(llhttp_type_t type, std::string_view preface, std::string_view b
   llhttp_init(&llhttp_, type, &kSettings);
   llhttp_.data = this;
   headers_complete_ = value_begun_ = too_many_ = false;
-  target = reason = {};
+  target = {};
   llhttp_errno_t error = HPE_OK;
   if (!preface.empty()) error = llhttp_execute(&llhttp_, preface.data(), preface.size());
   if (error == HPE_OK) error = llhttp_execute(&llhttp_, block.data(), block.size());

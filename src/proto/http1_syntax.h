@@ -23,7 +23,6 @@ struct Syntax {
   int CheckTrailers(std::string_view block, std::vector<Header>& fields, size_t fields_max);
 
   std::string_view target;  // of the last head
-  std::string_view reason;
   const char* why = "";
 
  private:

@@ -1,7 +1,9 @@
 // The http gate and the lease: reject, hold, drain, loss, expiry.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "http_gate_fixture.h"
@@ -65,11 +67,10 @@ TEST_F(HttpGateLeaseTest, HeldRequestsAreServedInOrderWhenTheLeaseComes) {
   }
   Open();
   for (int i = 1; i <= 3; ++i) {
+    const std::string number = std::to_string(i);
     RawSocket* app = App();
-    EXPECT_TRUE(Gets(app, "GET /"));
-    const std::string seen = app->received();
-    const std::string number = seen.substr(5, 1);
-    EXPECT_NE(seen.find("Lease-Sequence: "), std::string::npos);
+    EXPECT_TRUE(Gets(app, "GET /" + number + " "));
+    EXPECT_TRUE(Has(app, "Lease-Sequence: " + number + "\r\n"));
     app->Send(Ok("answer" + number));
   }
   for (int i = 1; i <= 3; ++i) {
@@ -149,6 +150,54 @@ TEST_F(HttpGateLeaseTest, ABusyClientBetweenTwoRequestsIsToldOnItsNextAnswer) {
   EXPECT_TRUE(IsOver(pair.client));
   EXPECT_EQ(Count(pair.client->received(), "Connection: close"), 1u);
   EXPECT_TRUE(Has(pair.client, "HTTP/1.1 503 "));
+}
+
+TEST_F(HttpGateLeaseTest, ABusyCrowdSeesExactlyOneCloseEachAndNoCutBody) {
+  BuildOpen();
+  struct Hot {
+    RawSocket* socket = nullptr;
+    size_t sent = 0;
+  };
+  std::vector<Hot> crowd(20);
+  for (Hot& hot : crowd) hot.socket = Client();
+  std::vector<std::pair<RawSocket*, size_t>> apps;
+  // One round: the application answers what it got, each client that has its answer asks again.
+  const auto round = [&] {
+    while (auto socket = app_->Accept()) {
+      apps.emplace_back(sockets_.emplace_back(std::move(socket)).get(), 0);
+    }
+    for (auto& [app, answered] : apps) {
+      app->Poll();
+      for (; answered < Count(app->received(), "\r\n\r\n"); ++answered) app->Send(Ok("body"));
+    }
+    for (Hot& hot : crowd) {
+      hot.socket->Poll();
+      const bool told = Has(hot.socket, "Connection: close");
+      if (told || Count(hot.socket->received(), "HTTP/1.1 ") < hot.sent) continue;
+      hot.socket->Send(Get());
+      ++hot.sent;
+    }
+  };
+  EXPECT_TRUE(Eventually([&] {
+    round();
+    return crowd.back().sent >= 5 && crowd.front().sent >= 5;
+  }));
+  Drain();
+  bool closed = false;
+  EXPECT_TRUE(Eventually([&] {
+    round();
+    if (!closed && empty_ == 1) CloseGate(false), closed = true;
+    return std::all_of(crowd.begin(), crowd.end(),
+                       [](const Hot& hot) { return hot.socket->over(); });
+  }));
+  EXPECT_TRUE(closed);
+  for (const Hot& hot : crowd) {
+    EXPECT_TRUE(hot.socket->ended());
+    EXPECT_EQ(Count(hot.socket->received(), "Connection: close"), 1u);
+    EXPECT_EQ(Count(hot.socket->received(), "200 OK"),
+              Count(hot.socket->received(), "\r\n\r\nbody"));
+    EXPECT_EQ(Count(hot.socket->received(), "HTTP/1.1 "), hot.sent);
+  }
 }
 
 TEST_F(HttpGateLeaseTest, AnIdleClientIsClosedInOrderInADrain) {

@@ -227,6 +227,30 @@ TEST_F(HttpGateTest, AnEarly401ReachesTheClientAndTheBodyIsNeverSent) {
   EXPECT_FALSE(Has(app, "body"));
 }
 
+TEST_F(HttpGateTest, ABodyThatDoesNotWaitForAContinueGoesOnAfterASecond) {
+  BuildOpen();
+  RawSocket* client = Client(Post("Expect: 100-continue\r\nContent-Length: 4\r\n", "bo"));
+  RawSocket* app = App();
+  EXPECT_TRUE(Gets(app, "\r\n\r\nbo"));  // although the application says nothing
+  client->Send("dy");
+  EXPECT_TRUE(Gets(app, "\r\n\r\nbody"));
+  app->Send(Ok());
+  EXPECT_TRUE(Gets(client, "\r\n\r\nhi"));
+}
+
+TEST_F(HttpGateTest, ForwardedHeadersOfAProxyBeforeUsAreKeptButNotTheirDisguises) {
+  BuildOpen();
+  Pair pair = Exchange(Get("X-Forwarded-Proto: https\r\nX-Forwarded-Host: shop\r\n"
+                           "X-Forwarded-For: 10.0.0.8\r\nx-forwarded-for: 10.0.0.9\r\n"
+                           "X_Forwarded_For: 6.6.6.6\r\nX_Forwarded_Proto: gopher\r\n"),
+                       Ok());
+  EXPECT_TRUE(Has(pair.app, "X-Forwarded-Proto: https\r\n"));
+  EXPECT_TRUE(Has(pair.app, "X-Forwarded-Host: shop\r\n"));
+  EXPECT_TRUE(Has(pair.app, "X-Forwarded-For: 10.0.0.8, 10.0.0.9, 127.0.0.1\r\n"));
+  EXPECT_FALSE(Has(pair.app, "6.6.6.6"));
+  EXPECT_FALSE(Has(pair.app, "gopher"));
+}
+
 TEST_F(HttpGateTest, AnUpgradeBecomesATunnel) {
   BuildOpen();
   RawSocket* client = Client(Get("Connection: Upgrade\r\nUpgrade: websocket\r\n") + "early");
