@@ -108,6 +108,11 @@ bool ResponseParser::AcceptHead(std::string_view first_line) {
   head_.version_minor = version[2] - '0';
   head_.status = (code[0] - '0') * 100 + (code[1] - '0') * 10 + (code[2] - '0');
   head_.reason = first_line.size() > 13 ? first_line.substr(13) : std::string_view();
+  // llhttp lets anything stand here, and we pass it on.
+  const bool printable = std::none_of(head_.reason.begin(), head_.reason.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == '\x7f';
+  });
+  if (!printable) return Fail(502, "the answer's reason phrase holds control characters");
   if (!AcceptFields(head_)) return false;
   // RFC 9112 6.3: these have no body whatever their headers announce.
   if (answer_to_head_ || head_.status < 200 || head_.status == 204 || head_.status == 304) {

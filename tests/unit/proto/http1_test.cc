@@ -416,7 +416,8 @@ TEST_F(Http1Test, BadAnswersAreA502) {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
         "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n",
         "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "\r\nHTTP/1.1 200 OK\r\n\r\n",
-        "HTTP/1.1  200 OK\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n", "ICE/1.0 200 OK\r\n\r\n"}) {
+        "HTTP/1.1  200 OK\r\n\r\n", "HTTP/1.1 200 O\x01K\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n",
+        "ICE/1.0 200 OK\r\n\r\n"}) {
     EXPECT_EQ(Response(bytes).status, 502) << bytes;
   }
 }
