@@ -1,0 +1,108 @@
+"""Fixtures: factories that make things of the harness and end them with the test, last made first.
+
+    LEASEHOLD_BIN=build/leasehold /usr/bin/python3 -m pytest tests/integration
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from harness.app import App, TcpEcho  # noqa: E402
+from harness.client import Client  # noqa: E402
+from harness.fault_proxy import FaultProxy  # noqa: E402
+from harness.redis import Redis  # noqa: E402
+from harness.sidecar import Sidecar, binary  # noqa: E402
+
+FAKETIME_LIBRARIES = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+                      "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1")
+
+# What the tests need beside the program, and how one gets it. Nothing is skipped for want of it.
+NEEDED = {
+    "redis-server": "apt-get install redis-server",
+    "setpriv": "apt-get install util-linux",
+    "wrk": "apt-get install wrk",
+    "faketime": "apt-get install faketime",
+}
+
+
+def pytest_sessionstart(session):
+    missing = [f"{name} is missing; get it with: {how}"
+               for name, how in NEEDED.items() if shutil.which(name) is None]
+    if not os.access(binary(), os.X_OK):
+        missing.append(f"the program {binary()} is missing; build it with: make build, "
+                       "or name another in LEASEHOLD_BIN")
+    if missing:
+        pytest.exit("cannot test: " + "; ".join(missing), returncode=1)
+
+
+@pytest.fixture
+def things():
+    """Whatever has close() and is pushed here is ended with the test."""
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+def _factory(things, make):
+    def factory(*arguments, **options):
+        thing = make(*arguments, **options)
+        things.callback(thing.close)
+        return thing
+    return factory
+
+
+@pytest.fixture
+def redis_server(things, tmp_path):
+    """redis_server(*options, persist=False, name="redis") -> Redis, running."""
+    return _factory(things, lambda *options, persist=False, name="redis":
+                    Redis(tmp_path / name, *options, persist=persist))
+
+
+@pytest.fixture
+def sidecar(things, tmp_path):
+    """sidecar(node, store, gates=[...], lease={...}, more={...}) -> Sidecar, not started."""
+    return _factory(things, lambda node, store, **options:
+                    Sidecar(tmp_path / node, node, store, **options))
+
+
+@pytest.fixture
+def app(things):
+    """app(name) -> App, serving."""
+    return _factory(things, App)
+
+
+@pytest.fixture
+def tcp_echo(things):
+    return _factory(things, TcpEcho)
+
+
+@pytest.fixture
+def client(things):
+    """client(address, rate=100) -> Client, sending."""
+    return _factory(things, Client)
+
+
+@pytest.fixture
+def fault_proxy(things):
+    """fault_proxy(redis) -> FaultProxy before that redis."""
+    return _factory(things, lambda redis: FaultProxy(redis.port))
+
+
+@pytest.fixture
+def faketime_library():
+    for path in FAKETIME_LIBRARIES:
+        if os.path.exists(path):
+            return path
+    pytest.fail("libfaketimeMT.so.1 is missing; get it with: apt-get install faketime")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Measured values are shown also when all is well."""
+    from harness.measured import VALUES
+    for line in VALUES:
+        terminalreporter.write_line("measured: " + line)
