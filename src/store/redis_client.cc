@@ -1,5 +1,6 @@
 #include "store/redis_client.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -15,6 +16,10 @@ using base::MonoTime;
 constexpr size_t kCallsMax = 1024;
 // Bytes the kernel did not take: a thousand commands; beyond that the connection is stuck.
 constexpr size_t kQueuedBytesMax = size_t{1024} * 1024;
+
+// A timer this late means that the loop stalled; a millisecond is a turn that reads the sockets.
+constexpr Duration kStall = Duration::Millis(20);
+constexpr Duration kOneTurn = Duration::Millis(1);
 
 }  // namespace
 
@@ -100,6 +105,7 @@ void RedisClient::OnReply(const proto::Reply& reply) {
     link_.Drop();
     return OnDown(failure);
   }
+  late_look_ = false;
   const Done done = std::move(sent_.front().done);
   sent_.pop_front();
   if (reply.is_error() && WantsReconnect(RedisErrorCode(reply.text()))) retiring_ = true;
@@ -138,8 +144,24 @@ void RedisClient::Arm() {
   timer_.StartAt(earliest);
 }
 
+// After a stall of the loop libuv runs timers before it reads sockets, and the answer may lie
+// there: one more turn, before a connection that works is given up.
+bool RedisClient::LetSocketBeRead(MonoTime now) {
+  const bool late = !sent_.empty() && std::any_of(sent_.begin(), sent_.end(), [now](const auto& p) {
+    return now - p.deadline > kStall;
+  });
+  if (!late || late_look_) {
+    late_look_ = false;
+    return false;
+  }
+  late_look_ = true;
+  timer_.StartAfter(kOneTurn);
+  return true;
+}
+
 void RedisClient::OnTimer() {
   const MonoTime now = loop::Loop::Now();
+  if (LetSocketBeRead(now)) return;
   Answers answers;
   RedisFailure down;
   bool dropped = false;
@@ -163,6 +185,9 @@ void RedisClient::OnTimer() {
     RedisFailure failure = last_down_;
     failure.sentence = "no connection within " + base::FormatDuration(pending.timeout) + "; " +
                        last_down_.sentence;
+    if (link_.up()) {
+      failure = AmbiguousFailure(target_.name + " was not asked: the call's time-out was over");
+    }
     answers.emplace_back(std::move(pending.done), RedisAnswer{std::nullopt, failure});
   }
   std::erase_if(waiting_, [now](const Pending& pending) { return pending.deadline <= now; });

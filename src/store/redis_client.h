@@ -66,6 +66,7 @@ class RedisClient final : private RedisLinkUser {
   void OnDown(const RedisFailure& failure) override;
 
   void OnTimer();
+  bool LetSocketBeRead(base::MonoTime now);
   void Transmit(Pending pending);
   void FlushWaiting();
   void TakeAll(std::deque<Pending>& from, const RedisFailure& failure, Answers& into);
@@ -82,6 +83,7 @@ class RedisClient final : private RedisLinkUser {
   std::deque<Pending> sent_;     // in the order of their replies
   std::deque<Pending> waiting_;  // for a connection
   bool retiring_ = false;        // send no more here: drop when the last answer is in
+  bool late_look_ = false;       // a late timer has let the socket be read once
   RedisFailure last_down_;       // why there is no connection
   bool* gone_ = nullptr;
 };

@@ -36,6 +36,12 @@ void RedisPush::Watch(const std::string& channel, LeaseStore::WatchCallback hint
   if (first && !link_.started()) link_.Start();
 }
 
+void RedisPush::Reconnect() {
+  if (!link_.up()) return;
+  link_.Drop();
+  OnDown({});
+}
+
 void RedisPush::Close() {
   link_.Stop();
   timer_.Stop();

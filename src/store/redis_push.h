@@ -34,6 +34,8 @@ class RedisPush final : private RedisLinkUser {
 
   // One watcher per channel. Connects with the first.
   void Watch(const std::string& channel, LeaseStore::WatchCallback hint);
+  // Drops the connection, if there is one, and resolves the name again.
+  void Reconnect();
   void Close();
 
  private:

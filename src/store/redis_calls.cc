@@ -1,0 +1,201 @@
+// Reads and compare-and-sets of the redis adapter: sent, and their answers judged.
+#include <algorithm>
+#include <utility>
+
+#include "store/redis_adapter.h"
+
+namespace leasehold::store {
+namespace {
+
+using base::Duration;
+
+bool IsNoScript(const RedisAnswer& answer) {
+  return answer.reply && answer.reply->is_error() &&
+         RedisErrorCode(answer.reply->text()) == "NOSCRIPT";
+}
+
+ReadResult ReadFailed(const RedisFailure& failure) {
+  ReadResult result;
+  result.outcome =
+      failure.refused() ? ReadResult::Outcome::kRefused : ReadResult::Outcome::kAmbiguous;
+  result.error = failure.sentence;
+  return result;
+}
+
+CasResult CasFailed(const RedisFailure& failure) {
+  CasResult result;
+  result.outcome =
+      failure.refused() ? CasResult::Outcome::kRefused : CasResult::Outcome::kAmbiguous;
+  result.error = failure.sentence;
+  return result;
+}
+
+std::string_view Word(ReadResult::Outcome outcome) {
+  if (outcome == ReadResult::Outcome::kAmbiguous) return "ambiguous";
+  return outcome == ReadResult::Outcome::kRefused ? "refused" : "ok";
+}
+
+std::string_view Word(CasResult::Outcome outcome) {
+  switch (outcome) {
+    case CasResult::Outcome::kApplied: return "ok";
+    case CasResult::Outcome::kConflict: return "conflict";
+    case CasResult::Outcome::kAmbiguous: return "ambiguous";
+    case CasResult::Outcome::kRefused: return "refused";
+  }
+  return "ambiguous";
+}
+
+std::string WaitCommand(int replicas, const std::string& millis) {
+  const std::string count = std::to_string(replicas);
+  return proto::FormatRespCommand(std::vector<std::string_view>{"WAIT", count, millis});
+}
+
+}  // namespace
+
+// ---- read ----
+
+void RedisStore::Read(std::string_view lease, Duration timeout, ReadCallback done) {
+  const base::MonoTime now = loop::Loop::Now();
+  SendRead(std::make_shared<ReadCall>(
+               ReadCall{NamesOf(prefix_, lease), now, now + timeout, std::move(done)}),
+           true);
+}
+
+void RedisStore::SendRead(const ReadCallPtr& call, bool by_digest) {
+  client_.Call(
+      read_script_.RunCommand(by_digest, call->names.key, {}), call->deadline - loop::Loop::Now(),
+      [this, call, by_digest](RedisAnswer answer) { OnReadAnswer(call, by_digest, answer); });
+}
+
+void RedisStore::OnReadAnswer(const ReadCallPtr& call, bool by_digest, const RedisAnswer& answer) {
+  if (by_digest && IsNoScript(answer)) return SendRead(call, false);
+  FinishRead(call, JudgeRead(*call, answer));
+}
+
+ReadResult RedisStore::JudgeRead(const ReadCall& call, const RedisAnswer& answer) const {
+  if (!answer.reply || !answer.reply->is_array()) return ReadFailed(FailureOf(answer));
+  ReadResult result;
+  if (answer.reply->elements().empty()) {
+    result.outcome = ReadResult::Outcome::kAbsent;
+    return result;
+  }
+  base::Result<lease::Record> record = DecodeRecord(call.names.key, *answer.reply);
+  if (!record) {
+    result.outcome = ReadResult::Outcome::kRefused;
+    result.error = record.error().message;
+    return result;
+  }
+  result.outcome = ReadResult::Outcome::kRecord;
+  result.version = lease::MakeVersion(*record);
+  result.record = std::move(*record);
+  return result;
+}
+
+void RedisStore::FinishRead(const ReadCallPtr& call, ReadResult result) {
+  Count("read", Word(result.outcome), call->started);
+  call->done(std::move(result));
+}
+
+// ---- compare and set ----
+
+void RedisStore::CompareAndSet(std::string_view lease,
+                               const std::optional<lease::Version>& expected,
+                               const lease::Record& record, Duration timeout, CasCallback done) {
+  const base::MonoTime now = loop::Loop::Now();
+  auto call = std::make_shared<CasCall>();
+  call->names = NamesOf(prefix_, lease);
+  call->version = lease::MakeVersion(record);
+  call->started = now;
+  call->deadline = now + base::Min(timeout, tuning_.command_timeout);
+  call->done = std::move(done);
+  call->arguments = {expected.value_or(""), call->names.channel};
+  for (auto& [name, value] : EncodeRecord(record)) {
+    call->arguments.push_back(std::move(name));
+    call->arguments.push_back(std::move(value));
+  }
+  if (!blocked_.empty()) {
+    poster_.Post([this, call, why = blocked_] {
+      FinishCas(call, CasFailed({RedisFailure::Kind::kRefused, "", why}));
+    });
+    return;
+  }
+  SendCas(call, true);
+}
+
+void RedisStore::SendCas(const CasCallPtr& call, bool by_digest) {
+  const Duration left = call->deadline - loop::Loop::Now();
+  const int sending = ++call->sending;
+  client_.Call(
+      cas_script_.RunCommand(by_digest, call->names.key, call->arguments), left,
+      [this, call, by_digest](RedisAnswer answer) { OnCasAnswer(call, by_digest, answer); });
+  if (wait_replicas_ == 0) return;
+  // Half of what is left: the answer must be here before the deadline, and other leases' commands
+  // stand behind it. Zero would wait for ever.
+  const std::string millis = std::to_string(std::max<int64_t>(1, left.millis() / 2));
+  client_.Call(WaitCommand(wait_replicas_, millis), left,
+               [this, call, sending](RedisAnswer answer) { OnWaitAnswer(call, sending, answer); });
+}
+
+void RedisStore::OnCasAnswer(const CasCallPtr& call, bool by_digest, const RedisAnswer& answer) {
+  if (by_digest && IsNoScript(answer)) return SendCas(call, false);
+  CasResult result = JudgeCas(*call, answer);
+  if (result.outcome == CasResult::Outcome::kApplied && wait_replicas_ > 0) {
+    call->applied = true;
+    return;
+  }
+  FinishCas(call, std::move(result));
+}
+
+void RedisStore::OnWaitAnswer(const CasCallPtr& call, int sending, const RedisAnswer& answer) {
+  if (call->answered || !call->applied || sending != call->sending) return;
+  if (!answer.reply || answer.reply->kind() != proto::Reply::Kind::kInteger) {
+    RedisFailure failure = FailureOf(answer);
+    failure.kind = RedisFailure::Kind::kAmbiguous;  // the write is there, on the primary at least
+    failure.sentence = "the write's replicas are not known: " + failure.sentence;
+    return FinishCas(call, CasFailed(failure));
+  }
+  if (answer.reply->integer() < wait_replicas_) {
+    return FinishCas(call, CasFailed(AmbiguousFailure(target_.name + " has the write on " +
+                                                      std::to_string(answer.reply->integer()) +
+                                                      " replicas, and "
+                                                      "redis.wait_replicas = " +
+                                                      std::to_string(wait_replicas_))));
+  }
+  CasResult result;
+  result.outcome = CasResult::Outcome::kApplied;
+  result.version = call->version;
+  FinishCas(call, std::move(result));
+}
+
+CasResult RedisStore::JudgeCas(const CasCall& call, const RedisAnswer& answer) const {
+  const bool ours = answer.reply && answer.reply->is_array() && !answer.reply->elements().empty();
+  const std::string word = ours ? answer.reply->elements()[0].text() : "";
+  CasResult result;
+  if (word == "applied") {
+    result.outcome = CasResult::Outcome::kApplied;
+    result.version = call.version;
+    return result;
+  }
+  if (word != "conflict" || answer.reply->elements().size() != 2) {
+    RedisFailure failure = FailureOf(answer);
+    if (IsStoreFull(failure)) failure.sentence = "store_full: " + failure.sentence;
+    return CasFailed(failure);
+  }
+  const proto::Reply& hash = answer.reply->elements()[1];
+  result.outcome = CasResult::Outcome::kConflict;
+  result.absent = hash.elements().empty();
+  if (result.absent) return result;
+  base::Result<lease::Record> record = DecodeRecord(call.names.key, hash);
+  if (!record) return CasFailed({RedisFailure::Kind::kRefused, "", record.error().message});
+  result.version = lease::MakeVersion(*record);
+  result.record = std::move(*record);
+  return result;
+}
+
+void RedisStore::FinishCas(const CasCallPtr& call, CasResult result) {
+  if (std::exchange(call->answered, true)) return;
+  Count("cas", Word(result.outcome), call->started);
+  call->done(std::move(result));
+}
+
+}  // namespace leasehold::store
