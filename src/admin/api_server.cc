@@ -45,11 +45,9 @@ base::Error Named(const AdminOptions& options, const base::Error& error) {
 
 }  // namespace
 
-base::Result<std::unique_ptr<ApiServer>> ApiServer::Start(loop::Loop& loop,
-                                                          const AdminOptions& options,
-                                                          std::string token, Control& control,
-                                                          observe::Metrics& metrics,
-                                                          observe::Log& log) {
+base::Result<std::unique_ptr<ApiServer>> ApiServer::Start(
+    loop::Loop& loop, const AdminOptions& options, const std::string& token, Control& control,
+    observe::Metrics& metrics, observe::Log& log) {
   const auto address = base::ParseAddress(options.listen);
   if (!address.ok()) return Named(options, address.error());
   auto rules = AccessRules::Make(options, *address, token);

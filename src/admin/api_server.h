@@ -23,7 +23,7 @@ class ApiServer {
   // of token_file, empty: none (with token_file set, an empty content is an error).
   static base::Result<std::unique_ptr<ApiServer>> Start(loop::Loop& loop,
                                                         const AdminOptions& options,
-                                                        std::string token, Control& control,
+                                                        const std::string& token, Control& control,
                                                         observe::Metrics& metrics,
                                                         observe::Log& log);
   virtual ~ApiServer() = default;

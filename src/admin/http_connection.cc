@@ -15,14 +15,14 @@ namespace http1 = proto::http1;
 
 // Pipelined input kept while a request is handled; beyond it the peer waits in the kernel. One read
 // (64 KiB, loop::Loop::scratch) more can arrive on top.
-constexpr size_t kInputBytesMax = 16 * 1024;
+constexpr size_t kInputBytesMax = size_t{16} * 1024;
 // Answers waiting to be read before further pipelined requests are looked at.
-constexpr size_t kOutputBytesMax = 64 * 1024;
+constexpr size_t kOutputBytesMax = size_t{64} * 1024;
 // Pipelined requests handled in one turn of the loop: a scrape costs about a millisecond, and
 // a burst of them must not hold up a renewal or a gate.
 constexpr int kServedPerTurnMax = 4;
 // Thrown away after the last answer, so that its reader is not cut by a reset; more is an abuse.
-constexpr uint64_t kDiscardBytesMax = 256 * 1024;
+constexpr uint64_t kDiscardBytesMax = uint64_t{256} * 1024;
 
 http1::Limits ParserLimits(const HttpServerOptions& options) {
   http1::Limits limits;
@@ -153,8 +153,8 @@ void HttpConnection::ParseNext() {
   switch (step.event) {
     case http1::Event::kHead: TakeHead(); break;
     case http1::Event::kBody: request_.body.append(step.body); break;
-    case http1::Event::kComplete: break;
-    case http1::Event::kError: break;
+    case http1::Event::kComplete:
+    case http1::Event::kError: break;  // below, when what was consumed is off the input
     case http1::Event::kNeedMore: starved_ = true; break;
   }
   input_.erase(0, step.consumed);

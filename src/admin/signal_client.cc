@@ -36,9 +36,10 @@ void SignalClient::Send(std::string_view line) {
 void SignalClient::Close(std::string_view why) {
   if (stream_ == nullptr) return;
   const auto self = shared_from_this();
+  const std::string kept(why);  // may belong to the stream
   stream_.reset();
   flush_timer_.Stop();
-  owner_.on_gone(*this, why);
+  owner_.on_gone(*this, kept);
 }
 
 void SignalClient::Unregister() {
