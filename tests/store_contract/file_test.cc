@@ -193,18 +193,18 @@ TEST_P(FileStoreTest, AStandbyHasProofSoonAfterAKill) {
     const std::string lease = "orders-" + std::to_string(round);
     const auto holder = StartHolder(lease, "p-holder-" + std::to_string(round));
     bool up = false;
-    bool dead = false;
-    store_->Watch(lease, [&, lease](store::WatchEvent event) {
+    const auto dead = std::make_shared<bool>(false);  // reads of late hints outlive the round
+    store_->Watch(lease, [&, dead, lease](store::WatchEvent event) {
       if (event.kind == store::WatchEvent::Kind::kPushUp) up = true;
       if (event.kind != store::WatchEvent::Kind::kChangedHands) return;
-      store_->Read(lease, kCallTimeout, [&dead](const Read& read) { dead |= read.holder_dead; });
+      store_->Read(lease, kCallTimeout, [dead](const Read& read) { *dead |= read.holder_dead; });
     });
     ASSERT_TRUE(RunUntil([&up] { return up; }));
     EXPECT_FALSE(SaysDead(lease));
     RunFor(Duration::Millis(20));
     const base::MonoTime killed = loop::Loop::Now();
     holder->Signal(SIGKILL);
-    ASSERT_TRUE(RunUntil([&dead] { return dead; })) << "no hint led to a proof";
+    ASSERT_TRUE(RunUntil([dead] { return *dead; })) << "no hint led to a proof";
     const int64_t took = (loop::Loop::Now() - killed).micros();
     std::printf("kill -9 to proof of death: %.1f ms\n", static_cast<double>(took) / 1000);
     best = std::min(best, took);
