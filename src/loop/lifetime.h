@@ -15,7 +15,15 @@ namespace leasehold::loop {
 // `bool* gone_` that is null outside callbacks, and its destructor calls MarkGone(gone_).
 class CallGuard {
  public:
+// GCC at -O3 does not see that the destructor takes the address back before the guard ends.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdangling-pointer"
+#endif
   explicit CallGuard(bool*& slot) : slot_(slot), outer_(slot) { slot_ = &gone_; }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
   ~CallGuard() {
     if (!gone_) {
       slot_ = outer_;
