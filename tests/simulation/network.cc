@@ -172,9 +172,10 @@ void Network::FillConflict(lease::CasAnswer& answer) {
 }
 
 void Network::ScheduleHints(bool changed_hands) {
+  const bool lossy = !world_.faults_over() && world_.scenario().kind == Kind::kStorm;
   for (const auto& node : world_.nodes()) {
     if (!node->plan().push || !node->push_up()) continue;
-    if (!world_.faults_over() && random_.Below(20) == 0) continue;  // lost, unnoticed
+    if (lossy && random_.Below(20) == 0) continue;  // lost, unnoticed
     Node* to = node.get();
     world_.After(Leg(), [to, changed_hands] { to->Offer(lease::Hint{changed_hands}); });
   }
