@@ -11,7 +11,8 @@ namespace {
 // After the last answer the client's further bytes are read and thrown away for this long, because
 // a close with unread bytes resets the connection and may destroy the answer before it is read.
 constexpr base::Duration kLinger = base::Duration::Seconds(2);
-constexpr size_t kLingerBytesMax = 8 * 1024 * 1024;  // an upload that does not look at its answer
+constexpr size_t kLingerBytesMax =
+    size_t{8} * 1024 * 1024;  // an upload that does not look at its answer
 
 struct RefusalText {
   std::string_view type;

@@ -17,7 +17,7 @@ namespace {
 
 // Bytes of later requests (or of a body that must wait) kept while an exchange is under way.
 // Reading goes on up to here so that a client's leaving is noticed; one read more may come on top.
-constexpr size_t kPendingBytesMax = 16 * 1024;
+constexpr size_t kPendingBytesMax = size_t{16} * 1024;
 // How long a body is kept back for a "100 Continue" once the client has begun to send it without
 // one: RFC 9110 10.1.1 tells clients not to wait for ever, and curl waits one second.
 constexpr base::Duration kContinueWait = base::Duration::Seconds(1);
@@ -66,11 +66,11 @@ void Downstream::OnData(std::span<const char> bytes) {
 void Downstream::OnEnd() {
   client_ended_ = true;
   switch (state_) {
-    case State::kIdle:
-    case State::kLingering: return Close();
     // A client that stops sending while it waits for the lease has given up (one that only closed
     // its sending half cannot be told apart; an answer to a request that is being served it gets).
-    case State::kHeld: return Close();
+    case State::kHeld:
+    case State::kIdle:
+    case State::kLingering: return Close();
     case State::kConnecting:
     case State::kActive:
       if (!request_done_ && RequestHasBody() && pending_.empty()) Close();

@@ -159,7 +159,7 @@ void HttpGate::StartTunnel(Ticket ticket, int client_fd, int application_fd,
   tunnel->relay = loop::Relay::Start(
       host().loop, client_fd, application_fd, to_application, to_client, relay_options,
       [this] { return MayPass(); },
-      [this, raw](base::Status, const loop::RelayStats& stats) { TunnelDone(*raw, stats); });
+      [this, raw](const base::Status&, const loop::RelayStats& stats) { TunnelDone(*raw, stats); });
   tunnels_.push_back(std::move(tunnel));
 }
 

@@ -30,10 +30,10 @@ struct ParseError {
 };
 
 struct Limits {
-  size_t head_bytes_max = 16 * 1024;   // first line and headers, and again trailers: 431
-  size_t target_bytes_max = 8 * 1024;  // 414
-  uint64_t body_bytes_max = 0;         // 413; 0: no limit
-  size_t headers_max = 256;            // 431
+  size_t head_bytes_max = size_t{16} * 1024;   // first line and headers, and again trailers: 431
+  size_t target_bytes_max = size_t{8} * 1024;  // 414
+  uint64_t body_bytes_max = 0;                 // 413; 0: no limit
+  size_t headers_max = 256;                    // 431
 };
 
 enum class Event : uint8_t {
@@ -52,6 +52,7 @@ struct Step {
 
 class Parser {
  public:
+  virtual ~Parser();
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
@@ -72,7 +73,6 @@ class Parser {
  protected:
   enum class Kind : uint8_t { kRequest, kResponse };
   Parser(Kind kind, const Limits& limits);
-  ~Parser();
   virtual HeadCommon& common() = 0;
   // Looks at a syntactically right head: fills it, decides the framing. False: error_ is set.
   virtual bool AcceptHead(std::string_view first_line) = 0;
@@ -124,7 +124,7 @@ class Parser {
   ParseError error_;
 };
 
-class RequestParser : public Parser {
+class RequestParser final : public Parser {
  public:
   explicit RequestParser(const Limits& limits) : Parser(Kind::kRequest, limits) {}
   const RequestHead& head() const { return head_; }
@@ -138,7 +138,7 @@ class RequestParser : public Parser {
   RequestHead head_;
 };
 
-class ResponseParser : public Parser {
+class ResponseParser final : public Parser {
  public:
   explicit ResponseParser(const Limits& limits) : Parser(Kind::kResponse, limits) {}
   const ResponseHead& head() const { return head_; }
