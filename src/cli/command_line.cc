@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/exit_code.h"
+#include "config/suggest.h"
 
 namespace leasehold::cli {
 namespace {
@@ -112,6 +113,9 @@ class Parser {
 
   ParsedCommandLine Parse(std::vector<std::string> arguments) {
     ParsedCommandLine parsed;
+    if (std::string wrong = UnknownVerb(arguments); !wrong.empty()) {
+      return {std::nullopt, kUsage, "", "leasehold: " + wrong + "\n"};
+    }
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     try {
       app_.parse(std::move(arguments));
@@ -147,13 +151,26 @@ class Parser {
     return sub;
   }
 
+  // CLI11 would only say that a subcommand is required.
+  std::string UnknownVerb(const std::vector<std::string>& arguments) const {
+    if (arguments.empty() || arguments[0].starts_with("-")) return "";
+    std::vector<std::string> names;
+    for (const CLI::App* sub : app_.get_subcommands({})) names.push_back(sub->get_name());
+    if (std::find(names.begin(), names.end(), arguments[0]) != names.end()) return "";
+    const std::string_view near =
+        config::Nearest(arguments[0], std::vector<std::string_view>(names.begin(), names.end()));
+    return "there is no command \"" + base::Printable(arguments[0]) + "\"; " +
+           (near.empty() ? "`leasehold --help` lists them"
+                         : "did you mean \"" + std::string(near) + "\"?");
+  }
+
   void AddConfig(CLI::App* sub, const std::string& what) {
     sub->add_option("-c,--config", command_.config, what)->type_name("FILE");
   }
   void AddApi(CLI::App* sub) {
     AddConfig(sub, "Take address and token file of the API from this configuration");
     sub->add_option("--admin", command_.admin,
-                    "The sidecar's API (default http://127.0.0.1:9090); also unix:/path")
+                    "The sidecar's API; also unix:/path (default http://127.0.0.1:9090)")
         ->type_name("URL");
     sub->add_option("--token-file", command_.token_file, "File with the API's token")
         ->type_name("FILE");
@@ -194,10 +211,10 @@ class Parser {
     sub->add_option("--expected-token", texts_.expected_token,
                     "Only if it is held under this token; needs --expected-node-id")
         ->type_name("TOKEN");
-    sub->add_flag("--wait,!--no-wait", command_.wait_for_outcome,
-                  "Wait for the outcome (the default), or return once it is under way");
-    AddTimeout(sub, "How long to wait for the outcome; more than step_down_grace + hold-off");
-    sub->add_flag("!--no-take-back", command_.take_back,
+    CLI::Option* wait = sub->add_flag("--wait", wait_, "Wait for the outcome: the default");
+    sub->add_flag("--no-wait", no_wait_, "Return once the step-down is under way")->excludes(wait);
+    AddTimeout(sub, "How long to wait; longer than grace and hold-off");
+    sub->add_flag("--no-take-back", no_take_back_,
                   "Do not take the lease back if nobody else takes it");
     sub->add_flag("-y,--yes", command_.yes, "Do not ask; needed where there is no terminal");
   }
@@ -233,6 +250,8 @@ class Parser {
         }
       }
     }
+    command_.wait_for_outcome = !no_wait_;
+    command_.take_back = !no_take_back_;
     if (!texts_.expected_node_id.empty()) command_.expected_node_id = texts_.expected_node_id;
     if (!texts_.timeout.empty()) {
       const base::Result<base::Duration> timeout = base::ParseDuration(texts_.timeout);
@@ -266,6 +285,9 @@ class Parser {
   CLI::App app_;
   CommandLine command_;
   Texts texts_;
+  bool wait_ = false;  // the default, said aloud
+  bool no_wait_ = false;
+  bool no_take_back_ = false;
 };
 
 }  // namespace

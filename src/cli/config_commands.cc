@@ -72,7 +72,9 @@ int CheckCommand(const CommandLine& command, Console& console) {
   }
   console.out << config::DescribeTimings(loaded.config);
   console.out << "\n" << command.config << ": good";
-  if (!loaded.warnings.empty()) console.out << ", with " << loaded.warnings.size() << " warnings";
+  if (const size_t count = loaded.warnings.size(); count > 0) {
+    console.out << ", with " << count << (count == 1 ? " warning" : " warnings");
+  }
   console.out << "\n";
   return kOk;
 }

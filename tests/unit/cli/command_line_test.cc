@@ -94,7 +94,9 @@ TEST_F(CommandLineTest, WaitNeedsAStateItKnows) {
 
 TEST_F(CommandLineTest, UnknownCommandsAndFlagsAreUsageErrors) {
   Bad({}, "A subcommand is required");
-  Bad({"launch"}, "launch");
+  Bad({"launch"}, "there is no command \"launch\"; `leasehold --help` lists them");
+  Bad({"setp-down"}, "did you mean \"step-down\"?");
+  Bad({"step-down", "--wait", "--no-wait"}, "excludes");
   Bad({"status", "--colour"}, "--colour");
   Bad({"status", "orders"}, "orders");
 }
