@@ -2,6 +2,7 @@
 this write's answer, not whatever bytes come next. It keeps a log of every command and answer."""
 
 import collections
+import queue
 import socket
 import threading
 import time
@@ -14,7 +15,7 @@ CUT_REPLY = "cut_reply"        # the server does it; instead of its answer the c
 CUT_BEFORE = "cut_before"      # the server never sees it; the connection is reset
 SWALLOW = "swallow"            # the server never sees it; no answer; the connection stays
 ANSWER = "answer"              # the server never sees it; `reply` (bytes) is the answer
-CALL = "call"                  # `before` is called, then it passes
+PASS = "pass"                  # nothing; for the sake of `before` and `after`
 
 
 class Logged:
@@ -33,13 +34,17 @@ class Logged:
 
 
 class Rule:
-    def __init__(self, matches, action, times, reply=b"", before=None):
+    """`before` is called with the command in hand, `after` once the server has done it."""
+
+    def __init__(self, matches, action, times, reply=b"", before=None, after=None):
         self.matches = matches
         self.action = action
         self.left = times
         self.reply = reply
         self.before = before
+        self.after = after
         self.hits = 0
+        self.hit_at = 0.0  # the last one
 
 
 def is_lease_write(command):
@@ -63,7 +68,9 @@ class FaultProxy:
         self._server_port = port
         self._lock = threading.RLock()
         self._rules = []
-        self.reply_delay = None  # callable -> seconds, asked per answer; order is kept
+        # Callable -> seconds, asked per answer. Answers that wait overlap, as on a long road; their
+        # order is kept.
+        self.reply_delay = None
         self.log = []            # Logged, in the order the proxy saw the commands
         self._pipes = set()
         self._black_hole = threading.Event()
@@ -79,9 +86,9 @@ class FaultProxy:
 
     # ---- faults ----
 
-    def on(self, matches, action, times=1, reply=b"", before=None):
+    def on(self, matches, action, times=1, reply=b"", before=None, after=None):
         """One-shot by default: the next `times` commands that match. Returns the Rule (hits)."""
-        rule = Rule(matches, action, times, reply, before)
+        rule = Rule(matches, action, times, reply, before, after)
         with self._lock:
             self._rules.append(rule)
         return rule
@@ -142,6 +149,7 @@ class FaultProxy:
                 if rule.left > 0 and rule.matches(command):
                     rule.left -= 1
                     rule.hits += 1
+                    rule.hit_at = time.time()
                     return rule
         return None
 
@@ -163,8 +171,8 @@ class FaultProxy:
 
 
 class _Pipe:
-    """One connection: two threads, one per direction. Redis answers in order, so the answers' fates
-    wait in a queue, one per command."""
+    """One connection: a thread per direction, and one that sends answers when they are due. Redis
+    answers in order, so the answers' fates wait in a queue, one per command."""
 
     def __init__(self, proxy, client, server):
         self._proxy = proxy
@@ -175,14 +183,14 @@ class _Pipe:
         self._fates = collections.deque()  # (rule or None, Logged)
         self._lock = threading.Lock()
         self._subscribed = False
-        self._dead = False
+        self._due = queue.Queue()  # (time, bytes, Logged or None); None ends it
 
     def start(self):
-        for target in (self._requests, self._replies):
+        for target in (self._requests, self._replies, self._answers):
             threading.Thread(target=target, daemon=True).start()
 
     def reset(self):
-        self._dead = True
+        self._due.put(None)
         _reset(self._client)
         _reset(self._server)
         self._proxy.forget(self)
@@ -226,8 +234,7 @@ class _Pipe:
                 if self._proxy.swallows():
                     continue
                 if self._subscribed:
-                    self._delay()
-                    self._client.sendall(data)
+                    self._send_later(data, None)
                     continue
                 for value, raw in parser.feed(data):
                     self._reply(value, raw)
@@ -241,24 +248,33 @@ class _Pipe:
         if logged is not None:
             logged.answer = value
         action = None if rule is None else rule.action
+        if rule is not None and rule.after is not None:
+            rule.after()
         if action == DROP_REPLY:
             return
         if action == CUT_REPLY:
             raise OSError("rule")
         if action == ANSWER:
             raw = rule.reply
-        self._delay()
-        if self._proxy.swallows():
-            return
-        if logged is not None:
-            logged.answered_at = time.time()
-            logged.answer_passed = True
-        self._client.sendall(raw)
+        self._send_later(raw, logged)
 
-    def _delay(self):
+    def _send_later(self, raw, logged):
         delay = self._proxy.reply_delay
-        if delay is not None:
-            time.sleep(delay())  # the fault itself
+        self._due.put((time.monotonic() + (0 if delay is None else delay()), raw, logged))
+
+    def _answers(self):
+        try:
+            while (answer := self._due.get()) is not None:
+                due, raw, logged = answer
+                time.sleep(max(0.0, due - time.monotonic()))  # the fault itself
+                if self._proxy.swallows():
+                    continue
+                if logged is not None:
+                    logged.answered_at = time.time()
+                    logged.answer_passed = True
+                self._client.sendall(raw)
+        except OSError:
+            self.reset()
 
 
 def _reset(sock):

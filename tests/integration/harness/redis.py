@@ -62,15 +62,15 @@ class Redis:
             self._client = RespClient(self.port)
         return self._client.call(*words)
 
-    def record(self, lease="app", prefix="leasehold"):
+    def record(self, name="app"):
         """The lease record as a dict, {} if there is none."""
-        flat = self.cli("HGETALL", f"{prefix}:lease:{lease}")
+        flat = self.cli("HGETALL", f"leasehold:lease:{name}")
         return dict(zip(flat[::2], flat[1::2]))
 
-    def write_record(self, lease="app", prefix="leasehold", **fields):
-        """Somebody else's hand in the store."""
+    def write_record(self, name="app", **fields):
+        """Somebody else's hand in the store: sets these fields of the record."""
         flat = [x for pair in fields.items() for x in pair]
-        self.cli("HSET", f"{prefix}:lease:{lease}", *flat)
+        self.cli("HSET", f"leasehold:lease:{name}", *flat)
 
     def command_calls(self):
         """INFO commandstats as {"get": calls}."""
