@@ -113,7 +113,7 @@ TEST_F(RespTest, ATruncatedReplyIsNoReplyAndNoLeak) {
 }
 
 TEST_F(RespTest, GarbageIsAnError) {
-  for (const std::string_view bytes : {"HTTP/1.1 400 Bad Request\r\n\r\n", "\r\n", "\0\0\0\0\r\n",
+  for (const std::string_view bytes : {"HTTP/1.1 400 Bad Request\r\n\r\n", "\r\n", "\x01\x02\r\n",
                                        "GET / HTTP/1.1\r\n", "\x15\x03\x01\x00\x02\x02\x28\r\n"}) {
     reader_ = std::make_unique<RespReader>();
     EXPECT_EQ(ErrorOf(bytes).code, base::ErrorCode::kInvalid) << bytes;
