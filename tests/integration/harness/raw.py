@@ -101,20 +101,23 @@ class Raw:
         data, self._buffer = self._buffer[:size], self._buffer[size:]
         return data
 
+    def head(self):
+        """The next head: (status, [(name, value)])."""
+        if not self._buffer:
+            self._first_byte = None
+        version, status, *_ = self._line().decode("latin-1").split(" ", 2)
+        assert version in ("HTTP/1.1", "HTTP/1.0"), version
+        return int(status), self._fields()
+
     def response(self, method="GET"):
         """The next final response; raises ConnectionError if it does not come whole."""
         interim = []
-        if not self._buffer:
-            self._first_byte = None
-        while True:
-            version, status, *_ = self._line().decode("latin-1").split(" ", 2)
-            assert version in ("HTTP/1.1", "HTTP/1.0"), version
-            headers = self._fields()
-            if not status.startswith("1") or status == "101":
-                break
-            interim.append(int(status))
-        body, trailers = self._body(method, int(status), headers)
-        return RawResponse(int(status), headers, body, trailers, interim,
+        status, headers = self.head()
+        while 100 <= status < 200 and status != 101:
+            interim.append(status)
+            status, headers = self.head()
+        body, trailers = self._body(method, status, headers)
+        return RawResponse(status, headers, body, trailers, interim,
                            self._first_byte or time.time())
 
     def _body(self, method, status, headers):
@@ -263,13 +266,20 @@ class ScriptApp:
         if "chunked" in headers.get("transfer-encoding", ""):
             body = b""
             while size := int(reader.readline().partition(b";")[0], 16):
-                body += reader.read(size)
+                body += ScriptApp._whole(reader, size)
                 reader.readline()
             trailers = []
             while line := reader.readline().strip():
                 trailers.append(line.decode())
             return body, trailers
-        return reader.read(int(headers.get("content-length", 0))), []
+        return ScriptApp._whole(reader, int(headers.get("content-length", 0))), []
+
+    @staticmethod
+    def _whole(reader, size):
+        data = reader.read(size)
+        if len(data) < size:
+            raise ValueError("the request was cut")
+        return data
 
     def _tunnel(self, connection, reader):
         self.bodies.append(b"")
