@@ -1,0 +1,78 @@
+# The front of the house: everything a developer or a CI types. The build itself is CMakeLists.txt (Ninja), the
+# tests' driver is tests/run.py. Needs git and make to begin with; `deps` brings the rest from Debian's packages.
+
+MAKEFLAGS += --no-print-directory
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+SEEDS ?= 20000
+CMAKE_ARGS ?=
+# Debian's python3 is the one that python3-pytest belongs to, whatever stands first in PATH.
+PYTHON ?= $(shell test -x /usr/bin/python3 && echo /usr/bin/python3 || echo python3)
+CXX_FILES = find src tests bench -name '*.cc' -o -name '*.h'
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test check asan bench simulate deps clean
+
+help:
+	@echo "make run       build, then two sidecars with a stock application and things to try (DEMO=1: plays a failover)"
+	@echo "make build     install what the build needs and build the program: build/leasehold"
+	@echo "make test      build and run every test; the last line counts them"
+	@echo "make check     format, clang-tidy, layering and bans; changes nothing"
+	@echo "make asan      every test under AddressSanitizer and UndefinedBehaviorSanitizer (build-asan/)"
+	@echo "make bench     our gate beside HAProxy and nginx (QUICK=1: under two minutes)"
+	@echo "make simulate  the lease protocol's simulator (SEEDS=n, default $(SEEDS); FIRST=s: the first seed)"
+	@echo "make deps      install everything that all of these need (Debian packages; sudo when not root)"
+	@echo "make clean     remove what was built"
+
+deps:
+	@.ci/deps build test check bench
+
+# One build folder for the program and the tests: the rooms are compiled once, optimised, for both.
+build:
+	@.ci/deps build
+	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=OFF $(CMAKE_ARGS)
+	@cmake --build build --parallel $(JOBS) --target leasehold
+	@echo "built build/leasehold"
+
+test:
+	@.ci/deps build test
+	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
+	@cmake --build build --parallel $(JOBS)
+	@$(PYTHON) tests/run.py --build build --jobs $(JOBS)
+
+asan:
+	@.ci/deps build test
+	@cmake -S . -B build-asan -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
+	  -DLEASEHOLD_SANITIZE=ON -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
+	@cmake --build build-asan --parallel $(JOBS)
+	@$(PYTHON) tests/run.py --build build-asan --jobs $(JOBS) --sanitized
+
+# `check` compiles nothing: clang-tidy reads the flags of the Release build.
+check:
+	@.ci/deps build check
+	@cmake -S . -B build-check -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=OFF
+	@echo "check: layering, bans, lengths"
+	@$(PYTHON) tests/tidy/layering.py
+	@echo "check: format"
+	@$(CXX_FILES) | xargs clang-format --dry-run -Werror
+	@echo "check: clang-tidy (some minutes)"
+	@$(PYTHON) tests/tidy/clang_tidy.py --build build-check --jobs $(JOBS)
+	@echo "check: all well"
+
+simulate:
+	@.ci/deps build test
+	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
+	@cmake --build build --parallel $(JOBS) --target simulate
+	@build/tests/simulate --seeds $(SEEDS) $(if $(FIRST),--first-seed $(FIRST))
+
+# Scripted where nobody could press Ctrl-C.
+run: build
+	@.ci/deps test
+	@if [ "$(DEMO)" = 1 ] || [ ! -t 0 ] || [ ! -t 1 ]; then scripted=--scripted; fi; \
+	exec $(PYTHON) tests/demo/demo.py --bin build/leasehold $$scripted
+
+bench: build
+	@.ci/deps bench
+	@QUICK=$(QUICK) bench/run
+
+clean:
+	@rm -rf build build-asan build-check

@@ -1,0 +1,6 @@
+"""The checkers are plain files beside their tests."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
