@@ -248,9 +248,8 @@ class Sidecar:
         if expected is None:
             now = self.status(lease)
             expected = {"expected_node_id": self.node, "expected_token": now["token"]}
-        query = "" if wait else "?wait=false"
-        return self.admin(f"/v1/leases/{lease}/step-down{query}", "POST",
-                          {**expected, "take_back": take_back}, timeout=timeout)
+        return self.admin(f"/v1/leases/{lease}/step-down", "POST",
+                          {**expected, "take_back": take_back, "wait": wait}, timeout=timeout)
 
     def cli(self, *arguments, timeout=60):
         """`leasehold ARGUMENTS` against this sidecar: subprocess.CompletedProcess, as text."""
