@@ -126,11 +126,11 @@ std::string_view GateEventName(lease::Valve valve) {
 }  // namespace
 
 LeaseDriver::LeaseDriver(Host host, const lease::Options& options, const lease::Identity& identity,
-                         uint64_t seed)
+                         uint64_t seed, const lease::Memory& memory)
     : host_(std::move(host)),
       options_(options),
       identity_(identity),
-      engine_(options, identity, seed, Loop::Now()),
+      engine_(options, identity, seed, Loop::Now(), memory),
       deadline_(host_.loop, [this] { Feed(lease::Tick{}); }),
       probe_(host_.loop, [this] { ProbeWrite(); }),
       waiting_since_(Loop::Now()),
@@ -213,6 +213,7 @@ void LeaseDriver::CheckDrained() {
 
 void LeaseDriver::OnRead(uint64_t op, store::ReadResult result) {
   if (result.store_unix_ms) host_.see_store_clock(*result.store_unix_ms);
+  if (host_.proven_dead(result.record.process_id)) result.holder_dead = true;
   Feed(ToAnswer(op, std::move(result)));
 }
 
@@ -330,6 +331,8 @@ void LeaseDriver::CountNotice(const lease::NoticeEffect& effect) {
   };
   switch (effect.notice) {
     case lease::Notice::kAcquired: {
+      sequence_ = 0;
+      host_.remember(options_.name, effect.token, options_.ttl);
       count("leasehold_lease_acquisitions_total", "Acquisitions of the lease by this process.", {});
       host_.metrics
           .AddHistogram("leasehold_lease_takeover_seconds",
@@ -351,6 +354,11 @@ void LeaseDriver::CountNotice(const lease::NoticeEffect& effect) {
       return count("leasehold_lease_token_regressions_total",
                    "Times the store showed a lower fencing token than was seen before.", {});
     case lease::Notice::kObserved:
+      waiting_since_ = Loop::Now();
+      if (const lease::View view = engine_.view(); view.seen) {
+        host_.remember(options_.name, effect.token, view.seen->ttl());
+      }
+      return;
     case lease::Notice::kReleased: waiting_since_ = Loop::Now(); return;
     default: return;
   }

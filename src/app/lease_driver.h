@@ -38,12 +38,16 @@ class LeaseDriver {
     std::function<bool(const std::string&, uint64_t)> listeners_drained;
     // A store answer told the store's clock, or some time passed: has this machine lost time?
     std::function<void(int64_t store_unix_ms)> see_store_clock;
+    // A process that node.state_dir proved dead may be taken over at once.
+    std::function<bool(const std::string& process_id)> proven_dead;
+    // A token was seen, with the TTL of its record: to be remembered across restarts.
+    std::function<void(const std::string& lease, uint64_t token, base::Duration ttl)> remember;
     // The engine stopped: ok, or refused to start with why.
     std::function<void(bool ok, const std::string& why)> on_stopped;
   };
 
   LeaseDriver(Host host, const lease::Options& options, const lease::Identity& identity,
-              uint64_t seed);
+              uint64_t seed, const lease::Memory& memory);
   ~LeaseDriver();
 
   // Gates are made with permit() and added before Start().
@@ -62,6 +66,7 @@ class LeaseDriver {
                 std::function<void(const lease::StepDownDone&)> done);
 
   const lease::Permit& permit() const { return engine_.permit(); }
+  uint64_t* sequence() { return &sequence_; }  // for its gates: gate::Host::sequence
   const std::string& name() const { return options_.name; }
   admin::LeaseView View() const;
   bool stopped() const { return stopped_; }
@@ -96,6 +101,7 @@ class LeaseDriver {
   loop::Timer deadline_;
   loop::Timer probe_;
   std::deque<lease::Event> queue_;
+  uint64_t sequence_ = 0;  // forwarded under the token of the term, over all gates
   bool pumping_ = false;
   bool look_posted_ = false;
   bool stopped_ = false;

@@ -10,7 +10,8 @@ namespace leasehold::app {
 
 namespace {
 
-// Every gated connection takes two descriptors (and a spliced one pipes): as many as the system allows us.
+// Every gated connection takes two descriptors (and a spliced one pipes): as many as the system
+// allows us.
 void RaiseDescriptorLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

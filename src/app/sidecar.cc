@@ -96,7 +96,16 @@ void Sidecar::OnStoreOpen(const base::Status& status) {
     return;
   }
   // The API and the socket come first, so that whoever asks during a slow start is answered.
-  if (MakeLeases() && StartSurfaces() && StartGates() && StartHealth()) StartLeases();
+  if (OpenStateDir() && MakeLeases() && StartSurfaces() && StartGates() && StartHealth())
+    StartLeases();
+}
+
+bool Sidecar::OpenStateDir() {
+  if (config_.node.state_dir.empty()) return true;
+  auto opened = StateDir::Open(loop_, config_.node.state_dir, process_id_, log_);
+  if (!opened) return Refuse("node.refused", opened.error(), 2);
+  state_dir_ = std::move(*opened);
+  return true;
 }
 
 bool Sidecar::MakeLeases() {
@@ -104,16 +113,23 @@ bool Sidecar::MakeLeases() {
   for (const lease::Options& configured : config_.leases) {
     lease::Options options = configured;
     options.reads_confirm = config_.store.type != "redis" || config_.store.redis.wait_replicas == 0;
-    LeaseDriver::Host host{loop_, log_, metrics_, events_, *store_, {}, {}, {}};
+    LeaseDriver::Host host{loop_, log_, metrics_, events_, *store_, {}, {}, {}, {}, {}};
     host.listeners_drained = [this](const std::string& name, uint64_t token) {
       return !signal_socket_ || signal_socket_->AllDrained(name, token);
     };
     host.see_store_clock = [this](int64_t unix_ms) {
       if (lost_time_.SeeStore(Loop::Now(), unix_ms)) TellLostTime();
     };
+    host.proven_dead = [this](const std::string& process) {
+      return state_dir_ && state_dir_->ProvenDead(process);
+    };
+    host.remember = [this](const std::string& name, uint64_t token, Duration ttl) {
+      if (state_dir_) state_dir_->Remember(name, token, ttl);
+    };
     host.on_stopped = [this](bool ok, const std::string& why) { OnLeaseStopped(ok, why); };
+    const lease::Memory memory = state_dir_ ? state_dir_->MemoryOf(options.name) : lease::Memory{};
     drivers_.push_back(
-        std::make_unique<LeaseDriver>(std::move(host), options, identity, Loop::Entropy()));
+        std::make_unique<LeaseDriver>(std::move(host), options, identity, Loop::Entropy(), memory));
     LeaseDriver& driver = *drivers_.back();
     for (const gate::Options& gate : config_.gates) {
       if (gate.lease != options.name) continue;
@@ -126,7 +142,8 @@ bool Sidecar::MakeLeases() {
                            process_id_,
                            options.drain_tunnels,
                            [&driver] { driver.LookSoon(); },
-                           [&driver] { driver.LookSoon(); }};
+                           [&driver] { driver.LookSoon(); },
+                           driver.sequence()};
       driver.AddGate(gate.type == gate::Type::kHttp
                          ? gate::MakeHttpGate(gate, std::move(gate_host))
                          : gate::MakeTcpGate(gate, std::move(gate_host)));

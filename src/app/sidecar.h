@@ -14,6 +14,7 @@
 #include "admin/signal_server.h"
 #include "app/lease_driver.h"
 #include "app/lost_time.h"
+#include "app/state_dir.h"
 #include "config/config.h"
 #include "health/app_check.h"
 #include "loop/loop.h"
@@ -48,6 +49,7 @@ class Sidecar : public admin::Control {
   void OpenStore();
   void OnStoreOpen(const base::Status& status);
   bool MakeLeases();
+  bool OpenStateDir();
   bool StartGates();
   bool StartSurfaces();
   bool StartHealth();
@@ -75,6 +77,7 @@ class Sidecar : public admin::Control {
   const base::MonoTime started_;
   const base::WallTime started_wall_;
   LostTimeDetector lost_time_;
+  std::unique_ptr<StateDir> state_dir_;  // null: node.state_dir is not set
   std::unique_ptr<store::LeaseStore> store_;
   std::vector<std::unique_ptr<LeaseDriver>> drivers_;
   std::unique_ptr<admin::ApiServer> api_;

@@ -35,6 +35,9 @@ struct Host {
   // In flight became zero while draining (or was zero when draining began). Called from the loop,
   // never inside SetValve.
   std::function<void()> on_empty;
+  // Counts what was forwarded under one token, over all gates of the lease (Lease-Sequence). Null:
+  // the gate counts for itself. Its owner sets it to 0 when a term begins.
+  uint64_t* sequence = nullptr;
 };
 
 struct ValveChange {

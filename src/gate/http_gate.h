@@ -49,7 +49,7 @@ class HttpGate final : public GateFrame {
   bool open() const;
   // The fields that this term stamps on requests; cheap while the token stays.
   std::string_view lease_fields();
-  uint64_t NextSequence() { return ++sequence_; }
+  uint64_t NextSequence() { return ++*(host().sequence != nullptr ? host().sequence : &sequence_); }
   void CountAnswer(int status, base::Duration latency);
   void CountCut() { answers_[0]->Add(); }
   void NoteUpstreamTrouble(std::string_view what);

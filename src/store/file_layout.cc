@@ -65,27 +65,6 @@ base::Status ProveLocking(int root, const std::string& dir) {
                          "(ext4, xfs, tmpfs), or the redis store for several hosts"};
 }
 
-// Filesystems on which the locks of two hosts may not see each other (statfs(2) gives the numbers),
-// however they behave within this one: two holders would be the price of a wrong guess.
-base::Status RefuseNetwork(int root, const std::string& dir) {
-  struct Kind {
-    uint32_t magic;
-    const char* name;
-  };
-  constexpr std::array<Kind, 4> kNetwork = {
-      {{0x6969, "NFS"}, {0xff534d42, "CIFS"}, {0xfe534d42, "SMB2"}, {0x517b, "SMB"}}};
-  struct statfs info {};
-  if (fstatfs(root, &info) != 0) return FileError("find out the filesystem of " + dir, errno);
-  for (const Kind& kind : kNetwork) {
-    if (static_cast<uint32_t>(info.f_type) != kind.magic) continue;
-    return base::Error{ErrorCode::kUnsupported,
-                       dir + " is on " + kind.name +
-                           ", whose locks may not be seen by other hosts; use a local filesystem "
-                           "(ext4, xfs, tmpfs), or the redis store for several hosts"};
-  }
-  return {};
-}
-
 // The process ids that records of every prefix name; nullopt if one of them cannot be read.
 std::optional<std::vector<std::string>> NamedProcesses(int root) {
   Fd dir_fd = OpenAt(root, kLeaseDir, O_RDONLY | O_DIRECTORY);
@@ -125,6 +104,25 @@ base::Result<Fd> MakeLayout(const FilePlace& place) {
 
 }  // namespace
 
+base::Status RefuseNetworkFilesystem(int root, const std::string& dir) {
+  struct Kind {
+    uint32_t magic;
+    const char* name;
+  };
+  constexpr std::array<Kind, 4> kNetwork = {
+      {{0x6969, "NFS"}, {0xff534d42, "CIFS"}, {0xfe534d42, "SMB2"}, {0x517b, "SMB"}}};
+  struct statfs info {};
+  if (fstatfs(root, &info) != 0) return FileError("find out the filesystem of " + dir, errno);
+  for (const Kind& kind : kNetwork) {
+    if (static_cast<uint32_t>(info.f_type) != kind.magic) continue;
+    return base::Error{ErrorCode::kUnsupported,
+                       dir + " is on " + kind.name +
+                           ", whose locks may not be seen by other hosts; use a local filesystem "
+                           "(ext4, xfs, tmpfs), or the redis store for several hosts"};
+  }
+  return {};
+}
+
 LeaseFiles::LeaseFiles(const FilePlace& place, const std::string& lease) {
   const std::string base = LeaseFileName(place.prefix, lease);
   record = std::string(kLeaseDir) + "/" + base + kRecordEnding;
@@ -136,7 +134,7 @@ LeaseFiles::LeaseFiles(const FilePlace& place, const std::string& lease) {
 base::Result<ProcessFile> PrepareDirectory(const FilePlace& place, base::WallTime now) {
   const base::Result<Fd> root = MakeLayout(place);
   if (!root.ok()) return root.error();
-  if (const base::Status local = RefuseNetwork(root->get(), place.dir); !local.ok()) {
+  if (const base::Status local = RefuseNetworkFilesystem(root->get(), place.dir); !local.ok()) {
     return local.error();
   }
   if (const base::Status locks = ProveLocking(root->get(), place.dir); !locks.ok()) {

@@ -62,6 +62,10 @@ base::Status SyncLeaseDir(int root);
 // Could a record be written now? Creates, fsyncs and removes a file of a record's largest size.
 base::Status ProbeDirectory(const FilePlace& place);
 
+// Refuses filesystems on which the locks of two hosts may not see each other (statfs(2) gives the
+// numbers), however they behave within this one: two holders would be the price of a wrong guess.
+base::Status RefuseNetworkFilesystem(int root, const std::string& dir);
+
 // At an orderly end: removes our process file and drops its lock if none of `leases` has a record
 // that names this process as holder. Otherwise keeps both until the process ends.
 void RetireProcessFile(const FilePlace& place, const std::vector<std::string>& leases,
