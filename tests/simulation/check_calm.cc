@@ -32,7 +32,11 @@ class CalmChecker final : public Checker {
 
   void Born(const Process& process) override { lives_[process].process = &process; }
 
-  void Applied(const WriteFact& f) override { last_write_at_ = f.at; }
+  void Applied(const WriteFact& f) override {
+    // A dead holder's last renewal may still arrive.
+    if (due_ && !f.writer.alive) *due_ += f.at - last_write_at_;
+    last_write_at_ = f.at;
+  }
 
   void Died(const Process& process, TrueNs at) override {
     Life& life = lives_[process];

@@ -36,7 +36,7 @@ class LossChecker final : public Checker {
 
  private:
   void CheckSight(const StepFact& f, const Term& term, const Sight& sight) {
-    if (term.op != sight.op || f.now >= term.give_up_at || !f.before.MayAct(f.now)) return;
+    if (!f.answer_counts || !f.before.MayAct(f.now)) return;
     std::string shown;
     if (sight.absent) {
       shown = "no record";

@@ -68,7 +68,7 @@ class OverlapChecker final : public Checker {
 
   void Stepped(const StepFact& f) override {
     Claim& mine = claims_[f.process];
-    if (const auto sight = SightOf(f.event)) NoteSeen(mine, *sight);
+    if (const auto sight = SightOf(f.event); sight && f.answer_counts) NoteSeen(mine, *sight);
     mine.permit = f.after;
     if (!f.after.MayAct(f.now) || mine.Tainted()) return;
     for (Claim& other : claims_) {

@@ -53,7 +53,9 @@ class TakeoverChecker final : public Checker {
     Watcher& w = watchers_[f.process];
     if (const auto* app = std::get_if<lease::AppState>(&f.event)) w.app_ready = app->ready;
     if (std::holds_alternative<lease::Shutdown>(f.event)) w.told_to_stop = true;
-    if (const auto sight = SightOf(f.event)) {
+    if (!f.answers_latest) {
+      // nothing was shown
+    } else if (const auto sight = SightOf(f.event)) {
       Note(w, f, sight->record, sight->version, sight->holder_dead);
     } else if (const auto* cas = std::get_if<lease::CasAnswer>(&f.event)) {
       if (cas->outcome == lease::CasAnswer::Outcome::kApplied && w.writing &&
@@ -70,7 +72,7 @@ class TakeoverChecker final : public Checker {
   }
 
  private:
-  static constexpr size_t kKept = 4;  // an abandoned call's answer may be a sight more than ours
+  static constexpr size_t kKept = 4;
 
   static bool GoneBack(const Watcher& w, const lease::Record* record) {
     if (record == nullptr) return w.knows_any;

@@ -54,8 +54,8 @@ class TokenChecker final : public Checker {
 
   void Stepped(const StepFact& f) override {
     uint64_t& seen = highest_seen_[f.process];
-    if (const auto sight = SightOf(f.event);
-        sight && sight->record != nullptr && lease::ValidateRecord(*sight->record).ok()) {
+    if (const auto sight = SightOf(f.event); sight && f.answer_counts && sight->record != nullptr &&
+                                             lease::ValidateRecord(*sight->record).ok()) {
       seen = std::max(seen, sight->record->token);
     }
     for (const lease::Effect& effect : f.effects) {

@@ -52,6 +52,10 @@ struct StepFact {
   PermitShot before;
   PermitShot after;
   base::MonoTime deadline;  // NextDeadline() after the step
+  // The event answers the latest call. Other answers are of abandoned calls, which count nothing.
+  bool answers_latest;
+  // And before that call's time was up: then the engine cannot have given it up.
+  bool answer_counts;
 };
 
 struct WriteFact {  // a compare-and-set took effect in the register

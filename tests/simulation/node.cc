@@ -89,6 +89,7 @@ void Node::End() {
   world_.Tell(&Checker::Died, *process_, True());
   engine_.reset();
   calls_.clear();
+  latest_call_ = {};
   inbox_.clear();
   overdue_.clear();
   tick_at_ = 0;
@@ -124,6 +125,7 @@ void Node::Step(const lease::Event& event) {
   }
   const base::MonoTime now = Now();
   const PermitShot before = Shot(engine_->permit());
+  const bool answers = AnswersLatestCall(event);
   lease::Effects effects;
   engine_->Step(now, event, effects);
   world_.CountStep();
@@ -135,13 +137,22 @@ void Node::Step(const lease::Event& event) {
     const PermitShot after = Shot(engine_->permit());
     if (after != before) world_.Trace(Who(), "    permit " + PermitText(after, clock_));
   }
-  world_.Tell(&Checker::Stepped, {*process_, True(), now, event, effects, before,
-                                  Shot(engine_->permit()), engine_->NextDeadline()});
+  world_.Tell(&Checker::Stepped,
+              {*process_, True(), now, event, effects, before, Shot(engine_->permit()),
+               engine_->NextDeadline(), answers, answers && now < latest_call_.deadline});
   for (const lease::Effect& effect : effects) {
     if (!running()) return;
     CarryOut(effect);
   }
   if (running()) ScheduleTick();
+}
+
+bool Node::AnswersLatestCall(const lease::Event& event) const {
+  const auto* read = std::get_if<lease::ReadAnswer>(&event);
+  const auto* cas = std::get_if<lease::CasAnswer>(&event);
+  if (read == nullptr && cas == nullptr) return false;
+  const uint64_t op = read != nullptr ? read->op : cas->op;
+  return op == latest_call_.op;
 }
 
 void Node::CarryOut(const lease::Effect& effect) {
@@ -185,8 +196,9 @@ void Node::CarryOut(const lease::StoppedEffect&) {
 // ---- store calls ----
 
 void Node::BeginCall(uint64_t op, bool read, base::Duration timeout) {
-  calls_.push_back({op, read, Now() + timeout});
-  ScheduleTimeout(calls_.back());
+  latest_call_ = {op, read, Now() + timeout};
+  calls_.push_back(latest_call_);
+  ScheduleTimeout(latest_call_);
 }
 
 void Node::ScheduleTimeout(const Call& call) {

@@ -64,6 +64,7 @@ class Node {
   std::string Who() const;
 
   void Step(const lease::Event& event);
+  bool AnswersLatestCall(const lease::Event& event) const;
   void CarryOut(const lease::Effect& effect);
   void CarryOut(const lease::ReadEffect& effect);
   void CarryOut(const lease::CasEffect& effect);
@@ -99,6 +100,7 @@ class Node {
   std::unique_ptr<lease::Engine> engine_;
   lease::Memory memory_;  // node.state_dir
   std::vector<Call> calls_;
+  Call latest_call_;
   TrueNs tick_at_ = 0;  // the scheduled tick that counts; 0: none
   uint64_t drains_ = 0;
   int steps_at_once_ = 0;
