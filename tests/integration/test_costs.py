@@ -26,14 +26,14 @@ def build_kind():
     return "debug" if b".debug_info" in data else "release"
 
 
-def limit_for(release, factor, what):
-    """The limit for this build; another one for builds that are not shipped, with a printed reason."""
+def limit_for(release, debug, sanitized, what):
+    """The limit for this build; other ones for builds that are not shipped, with a printed reason."""
     kind = build_kind()
-    if kind == "release":
-        return release
-    relaxed = release * (factor if kind == "debug" else factor * 10)
-    measured(f"{what}: this is a {kind} build, so the limit is {relaxed:g} instead of {release:g}")
-    return relaxed
+    limit = {"release": release, "debug": debug, "sanitized": sanitized}[kind]
+    if kind != "release":
+        measured(f"{what}: a {kind} build is not what is shipped, so the limit is {limit:g} instead "
+                 f"of {release:g}")
+    return limit
 
 
 def test_a_steady_holder_costs_one_write_a_renewal_and_a_standby_reads_no_faster_than_its_fallback(
@@ -83,7 +83,7 @@ def test_it_is_ready_within_100_ms_of_its_start(redis_server, sidecar, app, tmp_
         assert one.admin("/readyz").status == 200
         assert get(one.gate()).status == 200
         assert one.stop() == 0
-    limit = limit_for(0.100, 3, f"start on {kind}")
+    limit = limit_for(0.1, 0.3, 3, f"start on {kind}")
     measured(f"start on {kind}: everything listens after "
              + ", ".join(f"{t * 1000:.0f}" for t in listening) + " ms, a free lease is held after "
              + ", ".join(f"{t * 1000:.0f}" for t in held) + f" ms (limit {limit * 1000:.0f} ms)")
@@ -100,7 +100,7 @@ def test_idle_it_takes_at_most_10_mib(redis_server, sidecar, app, tmp_path, kind
              "three renewals")
     assert get(one.gate()).status == 200
     rss = one.process.rss_bytes()
-    limit = limit_for(10 * MIB, 3, f"idle memory on {kind}")
+    limit = limit_for(10 * MIB, 30 * MIB, 300 * MIB, f"idle memory on {kind}")
     measured(f"idle memory on {kind}: {rss / MIB:.1f} MiB (limit {limit / MIB:.0f} MiB)")
     assert rss <= limit
 
@@ -129,7 +129,9 @@ def test_200_000_requests_leave_no_growth(sidecar, things, tmp_path):
         done += wrk(one.gate(), connections, 3)
         assert time.monotonic() - begin < 120, f"only {done} requests in two minutes"
     growth = one.process.rss_bytes() - before
-    limit = limit_for(512 * 1024, 2, "growth over 200 000 requests")
+    # Half a KiB a connection and the allocator's rounding; a leak of 4 bytes a request is beyond it.
+    # AddressSanitizer keeps 256 MiB of what was freed.
+    limit = limit_for(MIB // 2, MIB, 300 * MIB, "growth over 200 000 requests")
     measured(f"memory after {warm} requests {before / MIB:.2f} MiB, after {done} more "
              f"{growth / 1024:+.0f} KiB (limit {limit / 1024:.0f} KiB)")
     assert growth <= limit

@@ -11,9 +11,9 @@ from harness.pair import Pair, http_gate
 from harness.tcp import TcpPinger
 from harness.wait import wait_for, watch_for
 
-# From the permit's end by the sidecar's clock to what a client or an application sees of it: one
-# turn of the loop and a scheduler's delay on a busy two-core machine.
-SLACK = 0.1
+# An admitted request reaches the application's notes so much later on a busy two-core machine; what
+# a client sent needs no slack, because it was sent before it was admitted.
+SLACK = 0.25
 
 
 @pytest.fixture
@@ -41,6 +41,7 @@ def test_case_1_a_holder_whose_store_froze_serves_no_longer_than_its_permit(
     last_renewal_done = monitor.lease_writes()[-1][0]
     # The last renewal was sent before it was executed, so its permit ends before this.
     permit_end = last_renewal_done + ttl - margin
+    assert max(r.sent for r in requests.oks()) <= permit_end
     last_seen = both.apps[0].seen[-1].at
     assert last_seen <= permit_end + SLACK, f"served {last_seen - permit_end:.3f} s past its permit"
     # Well used too: a permit thrown away early would be an outage of its own.
@@ -79,6 +80,7 @@ def test_case_1_a_cut_off_holder_has_stopped_before_the_standby_serves(
     wait_for(lambda: both.apps[1].seen, 2, "the standby's application serves")
     requests.close()
     other_requests.close()
+    assert max(r.sent for r in requests.oks()) <= permit_end
     last, first = both.apps[0].seen[-1].at, both.apps[1].seen[0].at
     assert last <= permit_end + SLACK, f"served {last - permit_end:.3f} s past its permit"
     assert last < first

@@ -88,8 +88,8 @@ def test_case_13_a_store_that_restarts_empty_cannot_set_the_token_back(
             holder.kill9()
         store.kill()
         store.start()
-        wait_for(lambda: holder_of("app", sidecars) and
-                 holder_of("app", sidecars).token() > before, 10, f"a holder above token {before}")
+        wait_for(lambda: any(s.running() and s.holding() and s.token() > before
+                             for s in sidecars), 10, f"a holder above token {before}")
     assert_strictly_rising(acquired_tokens(sidecars, "app"))
 
 
