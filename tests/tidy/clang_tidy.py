@@ -116,9 +116,8 @@ def check(room, number, sources, flags, folder):
     return failed == 0, output
 
 
-def unique(output):
+def unique(output, seen):
     """A finding in a header is found with every file that includes it: once is enough."""
-    seen = set()
     kept = []
     for block in re.split(r"(?m)^(?=\S+:\d+:\d+: (?:error|warning): )", output):
         if block not in seen:
@@ -144,7 +143,7 @@ def main():
             tasks.append((room, number, sources))
     tasks.sort(key=lambda task: -sum(source.stat().st_size for source in task[2]))
     began = time.monotonic()
-    output = ""
+    seen = set()
     bad = False
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         runs = {pool.submit(check, room, number, sources, flags[room], folder): (room, sources)
@@ -154,9 +153,9 @@ def main():
             room, sources = runs[run]
             print(f"clang-tidy: {room}: {len(sources)} files {'ok' if ok else 'FAILED'}"
                   f" ({time.monotonic() - began:.0f} s)", flush=True)
-            bad = bad or not ok
-            output += "" if ok else found
-    print(unique(output), end="")
+            if not ok:
+                bad = True
+                print(unique(found, seen), end="", flush=True)
     return 1 if bad else 0
 
 
