@@ -17,6 +17,10 @@ constexpr size_t kCallsMax = 1024;
 // Bytes the kernel did not take: a thousand commands; beyond that the connection is stuck.
 constexpr size_t kQueuedBytesMax = size_t{1024} * 1024;
 
+// One time-out may be a slow answer; a second without a single byte in between is a dead
+// connection.
+constexpr int64_t kTimeoutsToDead = 2;
+
 // A timer this late means that the loop stalled; a millisecond is a turn that reads the sockets.
 constexpr Duration kStall = Duration::Millis(20);
 constexpr Duration kOneTurn = Duration::Millis(1);
@@ -91,6 +95,7 @@ std::optional<RedisFailure> RedisClient::OnGreeting(size_t index, const proto::R
 
 void RedisClient::OnUp() {
   retiring_ = false;
+  heard_at_ = loop::Loop::Now();
   loop::CallGuard guard(gone_);
   if (hooks_.on_up) hooks_.on_up();
   if (guard.gone() || !link_.up()) return;
@@ -106,6 +111,7 @@ void RedisClient::OnReply(const proto::Reply& reply) {
     return OnDown(failure);
   }
   late_look_ = false;
+  heard_at_ = loop::Loop::Now();
   const Done done = std::move(sent_.front().done);
   sent_.pop_front();
   if (reply.is_error() && WantsReconnect(RedisErrorCode(reply.text()))) retiring_ = true;
@@ -119,7 +125,7 @@ void RedisClient::OnReply(const proto::Reply& reply) {
     }
   }
   Arm();
-  done({reply, {}});
+  if (done) done({reply, {}});
 }
 
 void RedisClient::OnDown(const RedisFailure& failure) {
@@ -159,21 +165,27 @@ bool RedisClient::LetSocketBeRead(MonoTime now) {
   return true;
 }
 
+// Answers what is late. True if the connection is dead rather than slow: silent for two time-outs.
+bool RedisClient::ForsakeLate(MonoTime now, Answers& answers, RedisFailure& down) {
+  bool dead = false;
+  for (Pending& pending : sent_) {
+    if (pending.deadline > now) continue;
+    dead = dead || now - heard_at_ >= pending.timeout * kTimeoutsToDead;
+    down = AmbiguousFailure(target_.name + " did not answer within " +
+                            base::FormatDuration(pending.timeout));
+    answers.emplace_back(std::exchange(pending.done, nullptr), RedisAnswer{std::nullopt, down});
+    pending.deadline = MonoTime::Never();
+  }
+  return dead;
+}
+
 void RedisClient::OnTimer() {
   const MonoTime now = loop::Loop::Now();
   if (LetSocketBeRead(now)) return;
   Answers answers;
   RedisFailure down;
-  bool dropped = false;
-  for (Pending& pending : sent_) {
-    if (pending.deadline > now) continue;
-    dropped = true;
-    down = AmbiguousFailure(target_.name + " did not answer within " +
-                            base::FormatDuration(pending.timeout));
-    answers.emplace_back(std::move(pending.done), RedisAnswer{std::nullopt, down});
-  }
+  const bool dropped = ForsakeLate(now, answers, down);
   if (dropped) {
-    std::erase_if(sent_, [now](const Pending& pending) { return pending.deadline <= now; });
     const RedisFailure others = AmbiguousFailure("the connection was closed because " +
                                                  down.sentence + " to an earlier call on it");
     TakeAll(sent_, others, answers);
@@ -201,6 +213,7 @@ void RedisClient::OnTimer() {
 
 void RedisClient::TakeAll(std::deque<Pending>& from, const RedisFailure& failure, Answers& into) {
   for (Pending& pending : from) {
+    if (!pending.done) continue;
     into.emplace_back(std::move(pending.done), RedisAnswer{std::nullopt, failure});
   }
   from.clear();

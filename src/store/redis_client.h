@@ -1,7 +1,9 @@
 // RedisClient: commands and their answers over one RedisLink: pipelined, each with a deadline of
 // its own. While there is no connection commands wait for it, within their deadline; an attempt
-// that fails answers all that wait. A command that was sent and not answered in time costs the
-// connection, because the replies after it would be out of step: everything outstanding on it is
+// that fails answers all that wait. A command that was sent and not answered in time is answered
+// ambiguous and keeps its place, so that a late reply is dropped by position and the replies after
+// it stay in step: a slow server costs one call, not everybody's connection. A connection on which
+// nothing at all was heard for two time-outs is dead and dropped; everything outstanding on it is
 // then ambiguous. Nothing is ever sent twice. Owned by the adapter. Invariant: every Call is
 // answered exactly once, later, from the loop, by its deadline (unless the client is destroyed).
 #pragma once
@@ -56,7 +58,7 @@ class RedisClient final : private RedisLinkUser {
     std::string command;  // empty once sent
     base::MonoTime deadline;
     base::Duration timeout;
-    Done done;
+    Done done;  // empty: forsaken, its late reply is dropped
   };
   using Answers = std::vector<std::pair<Done, RedisAnswer>>;
 
@@ -67,6 +69,7 @@ class RedisClient final : private RedisLinkUser {
 
   void OnTimer();
   bool LetSocketBeRead(base::MonoTime now);
+  bool ForsakeLate(base::MonoTime now, Answers& answers, RedisFailure& down);
   void Transmit(Pending pending);
   void FlushWaiting();
   void TakeAll(std::deque<Pending>& from, const RedisFailure& failure, Answers& into);
@@ -83,6 +86,7 @@ class RedisClient final : private RedisLinkUser {
   std::deque<Pending> sent_;     // in the order of their replies
   std::deque<Pending> waiting_;  // for a connection
   bool retiring_ = false;        // send no more here: drop when the last answer is in
+  base::MonoTime heard_at_;      // when the server last said anything on this connection
   bool late_look_ = false;       // a late timer has let the socket be read once
   RedisFailure last_down_;       // why there is no connection
   bool* gone_ = nullptr;
