@@ -1,7 +1,9 @@
 // Reads and compare-and-sets of the redis adapter: sent, and their answers judged.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "base/text.h"
 #include "store/redis_adapter.h"
 
 namespace leasehold::store {
@@ -12,6 +14,17 @@ using base::Duration;
 bool IsNoScript(const RedisAnswer& answer) {
   return answer.reply && answer.reply->is_error() &&
          RedisErrorCode(answer.reply->text()) == "NOSCRIPT";
+}
+
+// The last element of an answer to a compare-and-set; nothing where the user may not ask the time.
+std::optional<int64_t> StoreClock(const RedisAnswer& answer) {
+  if (!answer.reply || !answer.reply->is_array() || answer.reply->elements().empty())
+    return std::nullopt;
+  const proto::Reply& last = answer.reply->elements().back();
+  if (!last.is_string()) return std::nullopt;
+  const base::Result<uint64_t> ms = base::ParseUint64(last.text());
+  if (!ms || *ms > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+  return static_cast<int64_t>(*ms);
 }
 
 ReadResult ReadFailed(const RedisFailure& failure) {
@@ -171,12 +184,13 @@ CasResult RedisStore::JudgeCas(const CasCall& call, const RedisAnswer& answer) c
   const bool ours = answer.reply && answer.reply->is_array() && !answer.reply->elements().empty();
   const std::string word = ours ? answer.reply->elements()[0].text() : "";
   CasResult result;
+  result.store_unix_ms = StoreClock(answer);
   if (word == "applied") {
     result.outcome = CasResult::Outcome::kApplied;
     result.version = call.version;
     return result;
   }
-  if (word != "conflict" || answer.reply->elements().size() != 2) {
+  if (word != "conflict" || answer.reply->elements().size() < 2) {
     RedisFailure failure = FailureOf(answer);
     if (IsStoreFull(failure)) failure.sentence = "store_full: " + failure.sentence;
     return CasFailed(failure);

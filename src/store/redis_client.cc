@@ -18,7 +18,7 @@ constexpr size_t kCallsMax = 1024;
 constexpr size_t kQueuedBytesMax = size_t{1024} * 1024;
 
 // One time-out may be a slow answer; a second without a single byte in between is a dead
-// connection.
+// connection. Counted from the oldest question on it: nobody answers what was not asked.
 constexpr int64_t kTimeoutsToDead = 2;
 
 // A timer this late means that the loop stalled; a millisecond is a turn that reads the sockets.
@@ -41,7 +41,8 @@ RedisClient::~RedisClient() { loop::CallGuard::MarkGone(gone_); }
 
 void RedisClient::Call(std::string command, Duration timeout, Done done) {
   timeout = base::Min(timeout, tuning_.command_timeout);
-  Pending pending{std::move(command), loop::Loop::Now() + timeout, timeout, std::move(done)};
+  Pending pending{
+      std::move(command), MonoTime(), loop::Loop::Now() + timeout, timeout, std::move(done)};
   std::string why;
   if (sent_.size() + waiting_.size() >= kCallsMax) {
     why = " has " + std::to_string(kCallsMax) + " calls outstanding, which is the limit";
@@ -68,6 +69,7 @@ void RedisClient::Call(std::string command, Duration timeout, Done done) {
 void RedisClient::Transmit(Pending pending) {
   link_.Send(pending.command);
   pending.command = {};
+  pending.sent_at = loop::Loop::Now();
   sent_.push_back(std::move(pending));
 }
 
@@ -168,9 +170,11 @@ bool RedisClient::LetSocketBeRead(MonoTime now) {
 // Answers what is late. True if the connection is dead rather than slow: silent for two time-outs.
 bool RedisClient::ForsakeLate(MonoTime now, Answers& answers, RedisFailure& down) {
   bool dead = false;
+  if (sent_.empty()) return dead;
+  const MonoTime silent_since = base::Max(heard_at_, sent_.front().sent_at);
   for (Pending& pending : sent_) {
     if (pending.deadline > now) continue;
-    dead = dead || now - heard_at_ >= pending.timeout * kTimeoutsToDead;
+    dead = dead || now - silent_since >= pending.timeout * kTimeoutsToDead;
     down = AmbiguousFailure(target_.name + " did not answer within " +
                             base::FormatDuration(pending.timeout));
     answers.emplace_back(std::exchange(pending.done, nullptr), RedisAnswer{std::nullopt, down});

@@ -55,7 +55,8 @@ class RedisClient final : private RedisLinkUser {
 
  private:
   struct Pending {
-    std::string command;  // empty once sent
+    std::string command;     // empty once sent
+    base::MonoTime sent_at;  // once sent
     base::MonoTime deadline;
     base::Duration timeout;
     Done done;  // empty: forsaken, its late reply is dropped

@@ -21,7 +21,12 @@ return redis.pcall('HGETALL', KEYS[1])
 // hand is a change too. PERSIST before HSET on a record that is there: the first write of a script
 // decides whether a full memory stops it, and a renewal, which takes no memory, must not be
 // stopped; a new record is. pcall everywhere: an error comes back under its own name.
+// Every answer tells this server's clock where the user may ask it: the caller compares it only
+// with itself, to notice time its machine lost (DESIGN 2.2).
 constexpr std::string_view kCompareAndSet = R"lua(
+local clock = redis.pcall('TIME')
+local ms = ''
+if not clock.err then ms = clock[1] .. string.format('%03d', math.floor(clock[2] / 1000)) end
 local current = redis.pcall('HGETALL', KEYS[1])
 if current.err then return current end
 local old = {}
@@ -30,7 +35,7 @@ local version = ''
 if #current > 0 then
   version = (old.process_id or '') .. '/' .. (old.token or '') .. '/' .. (old.beat or '')
 end
-if version ~= ARGV[1] then return {'conflict', current} end
+if version ~= ARGV[1] then return {'conflict', current, ms} end
 if #current > 0 then
   local able = redis.pcall('PERSIST', KEYS[1])
   if type(able) == 'table' and able.err then return able end
@@ -49,7 +54,7 @@ if old.process_id ~= new.process_id or old.token ~= new.token or old.state ~= ne
   hint = 'hands'
 end
 redis.pcall('PUBLISH', ARGV[2], hint)
-return {'applied'}
+return {'applied', ms}
 )lua";
 
 constexpr size_t kDigestBytes = 40;  // SHA-1 in hex

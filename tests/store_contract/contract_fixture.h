@@ -61,6 +61,13 @@ class ContractTest : public ::testing::TestWithParam<HarnessFactory> {
   Store* store_ = nullptr;
 };
 
+// What only some stores can promise has a suite of its own, so that nothing is skipped: a harness
+// instantiates the ones that hold for its store.
+class PushContractTest : public ContractTest {};  // its Watch gives hints
+class ServerContractTest : public ContractTest {
+};  // it has a server that can freeze, die and come back
+class ServerPushContractTest : public ContractTest {};  // both
+
 // Words of an outcome, for messages and comparisons that read well.
 std::string Word(store::ReadResult::Outcome outcome);
 std::string Word(store::CasResult::Outcome outcome);

@@ -394,8 +394,7 @@ class HintLog {
   std::vector<store::WatchEvent::Kind> kinds_;
 };
 
-TEST_P(ContractTest, AWatcherIsToldWhenTheLeaseChangesHands) {
-  if (!harness_->HasPush()) GTEST_SKIP() << "this store has no push";
+TEST_P(PushContractTest, AWatcherIsToldWhenTheLeaseChangesHands) {
   Store* other = OpenStore("contract", "p-other");
   const lease::Version held = Create(SomeRecord("orders"));
   HintLog hints;
@@ -409,8 +408,7 @@ TEST_P(ContractTest, AWatcherIsToldWhenTheLeaseChangesHands) {
   EXPECT_TRUE(RunUntil([&] { return hints.Has(store::WatchEvent::Kind::kChangedHands); }));
 }
 
-TEST_P(ContractTest, AWatcherIsToldOfARecordThatAppears) {
-  if (!harness_->HasPush()) GTEST_SKIP() << "this store has no push";
+TEST_P(PushContractTest, AWatcherIsToldOfARecordThatAppears) {
   Store* other = OpenStore("contract", "p-other");
   HintLog hints;
   other->Watch("orders", hints.Callback());
@@ -419,8 +417,7 @@ TEST_P(ContractTest, AWatcherIsToldOfARecordThatAppears) {
   EXPECT_TRUE(RunUntil([&] { return hints.Has(store::WatchEvent::Kind::kChangedHands); }));
 }
 
-TEST_P(ContractTest, ARenewalIsABeatNotAChangeOfHands) {
-  if (!harness_->HasPush()) GTEST_SKIP() << "this store has no push";
+TEST_P(PushContractTest, ARenewalIsABeatNotAChangeOfHands) {
   Store* other = OpenStore("contract", "p-other");
   lease::Version held = Create(SomeRecord("orders"));
   HintLog hints;
@@ -434,8 +431,7 @@ TEST_P(ContractTest, ARenewalIsABeatNotAChangeOfHands) {
   EXPECT_FALSE(hints.Has(store::WatchEvent::Kind::kChangedHands));
 }
 
-TEST_P(ContractTest, AWatcherHearsNothingOfOtherLeases) {
-  if (!harness_->HasPush()) GTEST_SKIP() << "this store has no push";
+TEST_P(PushContractTest, AWatcherHearsNothingOfOtherLeases) {
   Store* other = OpenStore("contract", "p-other");
   HintLog hints;
   other->Watch("invoices", hints.Callback());
@@ -449,8 +445,7 @@ TEST_P(ContractTest, AWatcherHearsNothingOfOtherLeases) {
 
 // ---- a server that dies, freezes, comes back ----
 
-TEST_P(ContractTest, AFrozenServerMakesEveryCallAmbiguousWithinItsTime) {
-  if (!harness_->HasServer()) GTEST_SKIP() << "this store has no server";
+TEST_P(ServerContractTest, AFrozenServerMakesEveryCallAmbiguousWithinItsTime) {
   const lease::Version version = Create(SomeRecord("orders"));
   ASSERT_TRUE(harness_->Freeze().ok());
   const base::MonoTime start = loop::Loop::Now();
@@ -467,8 +462,7 @@ TEST_P(ContractTest, AFrozenServerMakesEveryCallAmbiguousWithinItsTime) {
   EXPECT_EQ(Word(ReadWhenBack(store_, "orders").outcome), "record");
 }
 
-TEST_P(ContractTest, AKilledServerMakesCallsAmbiguousAndItsReturnIsFound) {
-  if (!harness_->HasServer()) GTEST_SKIP() << "this store has no server";
+TEST_P(ServerContractTest, AKilledServerMakesCallsAmbiguousAndItsReturnIsFound) {
   const lease::Version version = Create(SomeRecord("orders"));
   ASSERT_TRUE(harness_->Kill().ok());
   const Read read = ReadNow(store_, "orders", Duration::Millis(500));
@@ -483,8 +477,7 @@ TEST_P(ContractTest, AKilledServerMakesCallsAmbiguousAndItsReturnIsFound) {
   EXPECT_NE(Word(back.outcome), "refused") << back.error;
 }
 
-TEST_P(ContractTest, CallsOutstandingWhenTheServerDiesAreAnsweredOnce) {
-  if (!harness_->HasServer()) GTEST_SKIP() << "this store has no server";
+TEST_P(ServerContractTest, CallsOutstandingWhenTheServerDiesAreAnsweredOnce) {
   Create(SomeRecord("orders"));
   ASSERT_TRUE(harness_->Freeze().ok());
   int answers = 0;
@@ -501,8 +494,7 @@ TEST_P(ContractTest, CallsOutstandingWhenTheServerDiesAreAnsweredOnce) {
   EXPECT_EQ(answers, 10);
 }
 
-TEST_P(ContractTest, CloseIsPromptThoughTheServerIsFrozen) {
-  if (!harness_->HasServer()) GTEST_SKIP() << "this store has no server";
+TEST_P(ServerContractTest, CloseIsPromptThoughTheServerIsFrozen) {
   ASSERT_TRUE(harness_->Freeze().ok());
   int answers = 0;
   store_->Read("orders", Duration::Seconds(10), [&answers](const Read&) { ++answers; });
@@ -513,8 +505,7 @@ TEST_P(ContractTest, CloseIsPromptThoughTheServerIsFrozen) {
   EXPECT_LT((loop::Loop::Now() - start).millis(), 2000);
 }
 
-TEST_P(ContractTest, AStoreMayBeOpenedWhileItsServerIsDown) {
-  if (!harness_->HasServer()) GTEST_SKIP() << "this store has no server";
+TEST_P(ServerContractTest, AStoreMayBeOpenedWhileItsServerIsDown) {
   ASSERT_TRUE(harness_->Kill().ok());
   Store* late = OpenStore("contract", "p-late");  // not an error: leases wait for their store
   EXPECT_EQ(Word(ReadNow(late, "orders", Duration::Millis(500)).outcome), "ambiguous");
@@ -522,8 +513,7 @@ TEST_P(ContractTest, AStoreMayBeOpenedWhileItsServerIsDown) {
   EXPECT_NE(Word(ReadWhenBack(late, "orders").outcome), "ambiguous");
 }
 
-TEST_P(ContractTest, HintsWorkAgainAfterTheServerCameBack) {
-  if (!harness_->HasServer() || !harness_->HasPush()) GTEST_SKIP() << "no server, or no push";
+TEST_P(ServerPushContractTest, HintsWorkAgainAfterTheServerCameBack) {
   HintLog hints;
   Store* other = OpenStore("contract", "p-other");
   other->Watch("orders", hints.Callback());
@@ -547,5 +537,8 @@ TEST_P(ContractTest, HintsWorkAgainAfterTheServerCameBack) {
 }  // namespace
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ContractTest);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PushContractTest);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ServerContractTest);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ServerPushContractTest);
 
 }  // namespace leasehold::store_contract

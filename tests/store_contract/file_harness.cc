@@ -62,17 +62,21 @@ base::Status FileHarness::WriteRecord(const std::string& prefix, const std::stri
   return WriteFile(RecordPath(prefix, lease), *text);
 }
 
-INSTANTIATE_TEST_SUITE_P(File, ContractTest,
-                         ::testing::Values(HarnessFactory([] {
-                                             return std::make_unique<FileHarness>(
-                                                 store::Durability::kStrict);
-                                           }),
-                                           HarnessFactory([] {
-                                             return std::make_unique<FileHarness>(
-                                                 store::Durability::kProcessCrashSafe);
-                                           })),
-                         [](const auto& param) {
-                           return std::string(param.index == 0 ? "Strict" : "ProcessCrashSafe");
-                         });
+namespace {
+
+HarnessFactory Make(store::Durability durability) {
+  return [durability] { return std::make_unique<FileHarness>(durability); };
+}
+
+std::string Name(const ::testing::TestParamInfo<HarnessFactory>& param) {
+  return param.index == 0 ? "Strict" : "ProcessCrashSafe";
+}
+
+const auto kDurabilities =
+    ::testing::Values(Make(store::Durability::kStrict), Make(store::Durability::kProcessCrashSafe));
+INSTANTIATE_TEST_SUITE_P(File, ContractTest, kDurabilities, Name);
+INSTANTIATE_TEST_SUITE_P(File, PushContractTest, kDurabilities, Name);
+
+}  // namespace
 
 }  // namespace leasehold::store_contract

@@ -23,7 +23,6 @@ class FileHarness final : public Harness {
   base::Status WriteRecord(const std::string& prefix, const std::string& lease,
                            const lease::Record& record) override;
   std::string UnknownValue() const override { return R"({"a":[1,"\"ä",null,-0.5],"b":{}})"; }
-  bool HasPush() const override { return true; }
   bool ProvesDeath() const override { return true; }
 
   const std::string& dir() const { return dir_; }

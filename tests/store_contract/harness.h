@@ -36,8 +36,6 @@ class Harness {
   // (Record::unknown).
   virtual std::string UnknownValue() const = 0;
 
-  // Does Watch() bring hints (after kPushUp)?
-  virtual bool HasPush() const = 0;
   // Does the store prove a dead holder dead (ReadResult::holder_dead)?
   virtual bool ProvesDeath() const { return false; }
 

@@ -58,7 +58,6 @@ class RedisHarness final : public Harness {
   }
 
   std::string UnknownValue() const override { return std::string("any bytes \0\r\n\xff", 14); }
-  bool HasPush() const override { return true; }
   bool HasServer() const override { return true; }
   base::Status Kill() override { return server_->Kill9(); }
   base::Status Freeze() override { return server_->Stop(); }
@@ -85,10 +84,15 @@ HarnessFactory Make(bool tls) {
   return [tls] { return std::make_unique<RedisHarness>(tls); };
 }
 
-INSTANTIATE_TEST_SUITE_P(Redis, ContractTest, ::testing::Values(Make(false), Make(true)),
-                         [](const auto& param) {
-                           return std::string(param.index == 0 ? "Plain" : "Tls");
-                         });
+std::string Name(const ::testing::TestParamInfo<HarnessFactory>& param) {
+  return param.index == 0 ? "Plain" : "Tls";
+}
+
+const auto kServers = ::testing::Values(Make(false), Make(true));
+INSTANTIATE_TEST_SUITE_P(Redis, ContractTest, kServers, Name);
+INSTANTIATE_TEST_SUITE_P(Redis, PushContractTest, kServers, Name);
+INSTANTIATE_TEST_SUITE_P(Redis, ServerContractTest, kServers, Name);
+INSTANTIATE_TEST_SUITE_P(Redis, ServerPushContractTest, kServers, Name);
 
 }  // namespace
 }  // namespace leasehold::store_contract

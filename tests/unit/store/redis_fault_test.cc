@@ -124,6 +124,20 @@ TEST_F(RedisFaultTest, ALateAnswerIsNeverTakenForTheNextCalls) {
   EXPECT_EQ(fake.accepted(), 1) << "a slow answer costs one call, not the connection";
 }
 
+TEST_F(RedisFaultTest, ALateAnswerAfterAQuietTimeCostsOneCallToo) {
+  int asked = 0;
+  FakeRedis fake(loop_, [&](std::string_view) {
+    return ++asked == 1 ? std::string() : std::string("*1\r\n$7\r\napplied\r\n*0\r\n");
+  });
+  LeaseStore* store = OpenFake(fake);
+  const base::MonoTime quiet_until = loop::Loop::Now() + Duration::Millis(250);
+  ASSERT_TRUE(RunUntil([&] { return loop::Loop::Now() > quiet_until; }));
+  // The quiet time is no sign of death: nothing was asked in it.
+  EXPECT_EQ(CasNow(store, std::nullopt, Beat(1), Duration::Millis(100)).outcome, Cas::kAmbiguous);
+  EXPECT_EQ(ReadNow(store).outcome, Read::kAbsent);
+  EXPECT_EQ(fake.accepted(), 1);
+}
+
 TEST_F(RedisFaultTest, AGreetingThatNeverEndsIsAConnectTimeout) {
   FakeRedis fake(loop_, [](std::string_view) { return ""; });
   fake.greeting = "$30\r\nmaxmem";

@@ -300,6 +300,18 @@ TEST_F(RedisStoreTest, TwoSilentTimeoutsDropTheConnectionAndMakeItsOtherCallsAmb
   ASSERT_TRUE(server_->Cont().ok());
 }
 
+TEST_F(RedisStoreTest, EveryWriteTellsTheServersClock) {
+  LeaseStore* store = Opened(Options());
+  const auto wall = [] { return Loop::WallNow().unix_ms; };
+  const int64_t before = wall();
+  const CasResult applied = CasNow(store, std::nullopt, Beat(1));
+  const CasResult conflict = CasNow(store, std::nullopt, Beat(2));
+  ASSERT_TRUE(applied.store_unix_ms.has_value());
+  ASSERT_TRUE(conflict.store_unix_ms.has_value());
+  EXPECT_GE(*applied.store_unix_ms, before - 1);
+  EXPECT_LE(*conflict.store_unix_ms, wall() + 1);
+}
+
 TEST_F(RedisStoreTest, AClosedPortIsAnErrorWithinASecond) {
   RedisOptions options;
   options.url = "redis://127.0.0.1:" + std::to_string(testing::ClosedPort());
