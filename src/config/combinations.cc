@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -181,7 +182,11 @@ std::optional<size_t> LeaseOf(Document& document, size_t gate_index) {
   Config& config = document.config();
   gate::Options& gate = config.gates[gate_index];
   if (config.leases.empty()) return std::nullopt;
-  if (gate.lease.empty() && config.leases.size() == 1) gate.lease = config.leases[0].name;
+  // Two of one name are an error of their own; the gate need not be told of it.
+  const bool one_name =
+      std::all_of(config.leases.begin(), config.leases.end(),
+                  [&](const lease::Options& lease) { return lease.name == config.leases[0].name; });
+  if (gate.lease.empty() && one_name) gate.lease = config.leases[0].name;
   for (size_t i = 0; i < config.leases.size(); ++i) {
     if (!gate.lease.empty() && config.leases[i].name == gate.lease) return i;
   }

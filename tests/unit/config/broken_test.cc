@@ -94,7 +94,7 @@ const Broken kBroken[] = {
     {"no_lease", "[[lease]]\nname = \"orders\"\n", "", 0,
      "lease: there is none; write at least [[lease]] with a name"},
     {"lease_without_a_name", "name = \"orders\"", "", 3, "lease.name: is missing; "},
-    {"lease_name_twice", "", "lease = \"orders\"\n[[lease]]\nname = \"orders\"", 11,
+    {"lease_name_twice", "", "[[lease]]\nname = \"orders\"", 10,
      "lease.name = \"orders\": is the name of an earlier [[lease]] too"},
     {"lease_name_with_a_slash", "\"orders\"", "\"a/b\"", 4,
      "lease.name = \"a/b\": must be 1 to 128 letters"},
