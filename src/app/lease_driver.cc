@@ -382,6 +382,14 @@ void LeaseDriver::Carry(const lease::StepDownDone& effect) {
 
 void LeaseDriver::Carry(const lease::StoppedEffect& effect) {
   stopped_ = true;
+  // Requests that the engine can answer no more: their outcome is unknown to this process.
+  for (auto& [request, done] : requests_) {
+    lease::StepDownDone unknown;
+    unknown.request = request;
+    unknown.detail = "this process stopped before the outcome was known";
+    host_.loop.Post([answer = std::move(done), unknown] { answer(unknown); });
+  }
+  requests_.clear();
   host_.loop.Post([this, alive = alive_, effect] {
     if (*alive) host_.on_stopped(effect.ok, effect.why);
   });

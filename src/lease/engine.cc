@@ -38,6 +38,7 @@ void Engine::Core::Step(MonoTime now, const Event& event, Effects& effects) {
   now_ = now;
   effects_ = &effects;
   ExpireIfOver();  // first: whatever the event says, a permit that is over is over
+  if (state_ == State::kStopped) return;  // nothing follows the last effect
   std::visit([this](const auto& e) { Handle(e); }, event);
   RunTimers();
   effects_ = nullptr;
@@ -68,6 +69,7 @@ void Engine::Core::RunTimersOnce() {
   }
   switch (state_) {
     case State::kStandby:
+      if (shutting_down_) return Stop(true, "stopped without the lease");
       if (!op_ && now_ >= CompeteAt()) return Acquire();
       if (!op_ && now_ >= next_poll_at_) return SendRead(Purpose::kObserve, timing_.budget);
       return;
@@ -101,7 +103,9 @@ MonoTime Engine::Core::NextDeadline() const {
   const auto idle = [&](MonoTime at) { return op_ ? MonoTime::Never() : at; };
   if (permit_.valve_ != Valve::kClosed) next = Min(next, permit_.expiry_);
   switch (state_) {
-    case State::kStandby: return Min(next, idle(Min(CompeteAt(), next_poll_at_)));
+    case State::kStandby:
+      if (shutting_down_) return now_;  // stops in this very step
+      return Min(next, idle(Min(CompeteAt(), next_poll_at_)));
     case State::kAcquiring:
       if (!term_) return next;
       next = Min(next, term_->confirmed_sent_at() + timing_.ttl - timing_.margin);
@@ -245,10 +249,7 @@ void Engine::Core::StartTerm(const Op& op, const Version& version) {
   failed_rounds_ = 0;
   at_risk_ = awaiting_confirmation_ = drained_ = false;
   ScheduleRenewal(op.sent_at);
-  if (shutting_down_) {
-    drain_reason_ = Reason::kShutdown;
-    return BeginRelease();
-  }
+  if (shutting_down_) return ReleaseUnopened();
   const bool in_time = now_ < op.sent_at + timing_.ttl - timing_.margin;
   if (!in_time) return BackToStandby();  // opens nothing; our own record may be taken again at once
   if (now_ - op.sent_at > timing_.renew_interval || op.sent_at < confers_nothing_before_) {
@@ -261,7 +262,6 @@ void Engine::Core::StartTerm(const Op& op, const Version& version) {
 void Engine::Core::BackToStandby() {
   term_.reset();
   if (op_) op_->purpose = Purpose::kAbandoned;
-  if (shutting_down_) return Stop(true, "stopped while acquiring");
   state_ = State::kStandby;
   next_poll_at_ = now_;
   SchedulePoll();
@@ -271,6 +271,7 @@ void Engine::Core::BackToStandby() {
 }
 
 void Engine::Core::Open() {
+  CHECK(!shutting_down_, "after SIGTERM nothing is opened");
   state_ = State::kActive;
   permit_.expiry_ = term_->confirmed_sent_at() + timing_.ttl - timing_.margin;
   take_back_ = true;
@@ -444,7 +445,6 @@ void Engine::Core::Lose(Reason reason, const std::string& detail) {
   }
   taking_back_ = false;
   AnswerByHolder("the lease was lost during the step-down: " + std::string(ReasonName(reason)));
-  if (shutting_down_) Stop(true, "stopped after the lease was lost");
 }
 
 // ---- lost time, failed start ----

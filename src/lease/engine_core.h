@@ -126,6 +126,7 @@ class Engine::Core {
   // ---- engine_release.cc ----
   void BeginDrain(Reason reason);
   void BeginRelease();
+  void ReleaseUnopened();
   void SendRelease();
   void OnReleaseAnswer(const Op& op, const Answer& answer);
   void JudgeRelease(const Answer& answer);

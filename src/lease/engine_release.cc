@@ -85,6 +85,8 @@ void Engine::Core::Handle(const Shutdown&) {
     case State::kActive:
     case State::kDraining: return BeginDrain(Reason::kShutdown);
     case State::kAcquiring:  // resolved first: an acquisition that took is released, never opened
+      if (term_) return ReleaseUnopened();
+      return;
     case State::kReleasing:
     case State::kStopped: return;
   }
@@ -129,6 +131,15 @@ void Engine::Core::BeginRelease() {
   backoff_ = timing_.call_timeout / 8;
   if (permit_.valve_ != Valve::kClosed) SetValve(Valve::kClosed, drain_reason_, false);
   if (!op_) SendRelease();  // else after the answer of the renewal under way
+}
+
+// SIGTERM came while the lease was being acquired. Who waits for a take-back is answered now: its
+// term is another.
+void Engine::Core::ReleaseUnopened() {
+  taking_back_ = false;
+  AnswerByHolder("this process is shutting down and takes nothing back");
+  drain_reason_ = Reason::kShutdown;
+  BeginRelease();
 }
 
 void Engine::Core::SendRelease() {
@@ -252,6 +263,7 @@ void Engine::Core::AnswerStepDowns(StepDownDone::Outcome outcome, const std::str
   }
   for (const StepDownRequest& request : step_downs_) {
     done.request = request.request;
+    done.expected = request.expected;
     effects_->push_back(done);
   }
   step_downs_.clear();

@@ -26,7 +26,7 @@ bool Observer::GoneBack(const std::optional<Record>& record) const {
   return record->process_id == last_process_ && record->beat < last_process_beat_;
 }
 
-void Observer::Remember(const Record& record) {
+void Observer::Remember(const Record& record, bool gone_back) {
   if (record.token > highest_token_ ||
       (record.token == highest_token_ && highest_token_process_.empty())) {
     highest_token_ = record.token;
@@ -37,7 +37,7 @@ void Observer::Remember(const Record& record) {
     last_process_beat_ = 0;
   }
   if (record.beat > last_process_beat_) last_process_beat_ = record.beat;
-  last_ttl_ = record.ttl();
+  last_ttl_ = gone_back ? Max(last_ttl_, record.ttl()) : record.ttl();
 }
 
 Observer::Change Observer::See(MonoTime now, const std::optional<Record>& record,
@@ -64,9 +64,12 @@ Observer::Change Observer::See(MonoTime now, const std::optional<Record>& record
   }
   change.token_lower = record && record->token < highest_token_;
   change.gone_back = GoneBack(record);
-  wait_until_ = change.gone_back ? now + timing_.Window(Max(last_ttl_, timing_.ttl)) : MonoTime();
+  // Seen going back again, the wait only grows: a lost holder's permit is no shorter for it.
+  wait_until_ = change.gone_back
+                    ? Max(wait_until_, now + timing_.Window(Max(last_ttl_, timing_.ttl)))
+                    : MonoTime();
   if (record && record->process_id != self_.process_id) reacquire_at_once_ = false;
-  if (record && !change.unusable) Remember(*record);
+  if (record && !change.unusable) Remember(*record, change.gone_back);
   seen_any_ = true;
   ever_known_ = ever_known_ || record.has_value();
   record_ = record;
@@ -76,7 +79,7 @@ Observer::Change Observer::See(MonoTime now, const std::optional<Record>& record
 }
 
 void Observer::SeeOwnWrite(MonoTime now, const Record& record, const Version& version) {
-  Remember(record);
+  Remember(record, false);
   highest_token_process_ = record.process_id;
   seen_any_ = ever_known_ = true;
   record_ = record;

@@ -56,7 +56,9 @@ class Observer {
 
  private:
   bool GoneBack(const std::optional<Record>& record) const;
-  void Remember(const Record& record);
+  // What outlives this record: the highest token, the process's beat, the TTL (never lowered by a
+  // store gone back).
+  void Remember(const Record& record, bool gone_back);
 
   const Identity& self_;
   const Timing& timing_;

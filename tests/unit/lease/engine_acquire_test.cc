@@ -161,6 +161,21 @@ TEST_F(Acquiring, TheWindowAfterGoingBackIsTheLongerOfLastSeenAndOwnTtl) {
   EXPECT_GE(WaitForAcquisition(older), Duration::Millis(30030));
 }
 
+TEST_F(Acquiring, AStoreThatGoesBackTwiceNeverShortensTheWait) {
+  Start();
+  AnswerRecord(Other(7, 3, Duration::Seconds(30)));
+  TickNext();
+  Record older = Other(6, 9, Duration::Seconds(2));
+  older.state = RecordState::kReleased;
+  AnswerRecord(older);
+  const MonoTime first = now_;
+  TickNext();
+  older.beat = 5;
+  AnswerRecord(older);
+  WaitForAcquisition(older);
+  EXPECT_GE(now_ - first, Duration::Millis(30030));
+}
+
 TEST_F(Acquiring, OnTokenRegressionRefuseStopsCompeting) {
   options_.on_token_regression = OnTokenRegression::kRefuse;
   Memory memory;

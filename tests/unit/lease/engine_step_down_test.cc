@@ -350,6 +350,40 @@ TEST_F(SteppingDown, SigtermWhileAcquiringResolvesTheAttemptAndReleasesWithoutOp
   EXPECT_EQ(Must<CasEffect>().purpose, CasEffect::Purpose::kRelease);
 }
 
+TEST_F(SteppingDown, SigtermWhileALateAcquisitionWaitsForItsRenewalReleasesAndNeverOpens) {
+  Start();
+  AnswerAbsent();
+  Advance(timing().renew_interval + Duration::Millis(1));
+  AnswerApplied();  // late: renews first
+  ASSERT_EQ(state(), State::kAcquiring);
+  Feed(Shutdown{});
+  EXPECT_EQ(AnswerApplied().purpose, CasEffect::Purpose::kRenew);
+  EXPECT_TRUE(None<ValveEffect>());
+  EXPECT_EQ(AnswerApplied().purpose, CasEffect::Purpose::kRelease);
+  EXPECT_EQ(state(), State::kStopped);
+}
+
+TEST_F(SteppingDown, SigtermDuringATakeBackAnswersTheAskerWithItsOwnTerm) {
+  Release();
+  PassHoldOff();
+  Feed(Shutdown{});
+  AnswerApplied();
+  const StepDownDone done = Must<StepDownDone>();
+  EXPECT_EQ(done.expected.token, 1u);
+  EXPECT_EQ(done.released_token, 1u);
+  EXPECT_EQ(done.outcome, StepDownDone::Outcome::kUnknown);
+}
+
+TEST_F(SteppingDown, NothingFollowsTheLastEffectOfAStoppedEngine) {
+  Hold();
+  Feed(Shutdown{});
+  Advance(Duration::Seconds(30));
+  Forget();
+  Ask();
+  ASSERT_FALSE(engine_effects_.empty());
+  EXPECT_NE(std::get_if<StoppedEffect>(&engine_effects_.back()), nullptr) << Effects();
+}
+
 TEST_F(SteppingDown, SigtermInTheHoldOffStopsAndTakesNothingBack) {
   Release();
   Feed(Shutdown{});
