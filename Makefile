@@ -16,7 +16,7 @@ help:
 	@echo "make run       build, then two sidecars with a stock application and things to try (DEMO=1: plays a failover)"
 	@echo "make build     install what the build needs and build the program: build/leasehold"
 	@echo "make test      build and run every test; the last line counts them"
-	@echo "make check     format, clang-tidy, layering and bans; changes nothing"
+	@echo "make check     format, clang-tidy, layering and bans; changes nothing (DEEP=1: the analyzer takes its time)"
 	@echo "make asan      every test under AddressSanitizer and UndefinedBehaviorSanitizer (build-asan/)"
 	@echo "make bench     our gate beside HAProxy and nginx (QUICK=1: under two minutes)"
 	@echo "make simulate  the lease protocol's simulator (SEEDS=n, default $(SEEDS); FIRST=s: the first seed)"
@@ -55,7 +55,7 @@ check:
 	@echo "check: format"
 	@$(CXX_FILES) | xargs clang-format --dry-run -Werror
 	@echo "check: clang-tidy (some minutes)"
-	@$(PYTHON) tests/tidy/clang_tidy.py --build build-check --jobs $(JOBS)
+	@$(PYTHON) tests/tidy/clang_tidy.py --build build-check --jobs $(JOBS) $(if $(DEEP),--deep)
 	@echo "check: all well"
 
 simulate:
