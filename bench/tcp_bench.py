@@ -27,6 +27,10 @@ class Result:
     def cpu_per_gib(self):
         return sum(r[2] for r in self.rounds) / sum(r[0] for r in self.rounds) * GIB
 
+    def cpu_spread(self):
+        each = [r[2] / r[0] * GIB for r in self.rounds]
+        return min(each), max(each)
+
     def rate(self):
         return statistics.median(r[0] / r[1] for r in self.rounds)
 
