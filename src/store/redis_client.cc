@@ -41,8 +41,8 @@ RedisClient::~RedisClient() { loop::CallGuard::MarkGone(gone_); }
 
 void RedisClient::Call(std::string command, Duration timeout, Done done) {
   timeout = base::Min(timeout, tuning_.command_timeout);
-  Pending pending{
-      std::move(command), MonoTime(), loop::Loop::Now() + timeout, timeout, std::move(done)};
+  Pending pending{std::move(command), MonoTime(), loop::Loop::Now() + timeout, timeout,
+                  std::move(done)};
   std::string why;
   if (sent_.size() + waiting_.size() >= kCallsMax) {
     why = " has " + std::to_string(kCallsMax) + " calls outstanding, which is the limit";
