@@ -31,5 +31,6 @@ def test_a_single_sidecar_on_redis_serves_and_tells_of_its_end(sidecar, app, red
     assert store.record()["token"] == "1"
     assert [w.command.token for w in proxy.writes()][0] == 1
     assert one.stop() == 0
-    assert told.events("lease.draining") and told.events("lease.released")
+    told.wait_event("lease.draining", 5)
+    told.wait_event("lease.released", 5)
     assert store.record()["state"] == "released"
