@@ -50,7 +50,6 @@ struct StepDownAsk {
   std::string lease;
   lease::Precondition expected;
   bool take_back = true;
-  base::Duration hold_off;  // zero: as configured
 };
 
 class Control {

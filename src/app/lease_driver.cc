@@ -117,7 +117,7 @@ std::string_view GateEventName(lease::Valve valve) {
   switch (valve) {
     case lease::Valve::kOpen: return "gate.opened";
     case lease::Valve::kDraining: return "gate.draining";
-    case lease::Valve::kHolding: return "gate.holding";
+    case lease::Valve::kHolding:  // told as lease.at_risk; the gate's state shows it
     case lease::Valve::kClosed: return "gate.closed";
   }
   return "gate.closed";
@@ -280,7 +280,7 @@ void LeaseDriver::Carry(const lease::ValveEffect& effect) {
       queue_.push_back(lease::StartFailed{effect.token, set.error().message});
       return;
     }
-    TellGate(*gate, effect);
+    if (effect.valve != lease::Valve::kHolding) TellGate(*gate, effect);
   }
 }
 

@@ -2,8 +2,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "admin/lease_metrics.h"
@@ -26,25 +24,6 @@ std::string RandomProcessId() {
   std::snprintf(text, sizeof text, "%016lx%016lx", static_cast<unsigned long>(Loop::Entropy()),
                 static_cast<unsigned long>(Loop::Entropy()));
   return text;
-}
-
-base::Result<std::string> ReadSecret(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream content;
-  content << file.rdbuf();
-  if (!file) {
-    return base::Error{base::ErrorCode::kInvalid,
-                       "admin.token_file \"" + path +
-                           "\" cannot be read; it must be a readable file with one line"};
-  }
-  std::string token = content.str();
-  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
-  if (token.empty()) {
-    return base::Error{
-        base::ErrorCode::kInvalid,
-        "admin.token_file \"" + path + "\" is empty; it must hold the token on one line"};
-  }
-  return token;
 }
 
 std::string_view PolicyName(gate::StandbyPolicy policy) {
@@ -156,7 +135,7 @@ bool Sidecar::StartSurfaces() {
   if (!config_.admin.listen.empty()) {
     std::string token;
     if (!config_.admin.token_file.empty()) {
-      base::Result<std::string> read = ReadSecret(config_.admin.token_file);
+      base::Result<std::string> read = config::ReadSecretFile(config_.admin.token_file);
       if (!read) return Refuse("admin.refused", read.error(), 2);
       token = *read;
     }

@@ -454,7 +454,11 @@ void Engine::Core::Handle(const LostTime&) {
   if (!holding()) return;
   awaiting_confirmation_ = true;
   next_attempt_at_ = now_;  // after the answer of the one under way, which confers nothing any more
-  if (state_ == State::kActive) SetValve(Valve::kHolding, Reason::kHostFrozen, false);
+  if (state_ != State::kActive) return;
+  SetValve(Valve::kHolding, Reason::kHostFrozen, false);
+  if (!std::exchange(at_risk_, true)) {
+    Tell(Notice::kAtRisk, Reason::kHostFrozen, "admissions are held until a renewal is confirmed");
+  }
 }
 
 void Engine::Core::Handle(const StartFailed& failed) {

@@ -68,7 +68,7 @@ Observer::Change Observer::See(MonoTime now, const std::optional<Record>& record
   wait_until_ = change.gone_back
                     ? Max(wait_until_, now + timing_.Window(Max(last_ttl_, timing_.ttl)))
                     : MonoTime();
-  if (record && record->process_id != self_.process_id) reacquire_at_once_ = false;
+  reacquire_at_once_ = false;  // allowed for what was seen at the loss, not for what came after
   if (record && !change.unusable) Remember(*record, change.gone_back);
   seen_any_ = true;
   ever_known_ = ever_known_ || record.has_value();

@@ -32,7 +32,8 @@ class Observer {
              bool holder_dead);
   // Our own confirmed write: seen, but nobody else's doing.
   void SeeOwnWrite(base::MonoTime now, const Record& record, const Version& version);
-  // The term just lost to `absent` or `store_regressed`: this process may re-acquire at once.
+  // The term was just lost to `absent` or `store_regressed`: this process may re-acquire at once,
+  // while nothing else has been seen since.
   void AllowImmediateReacquisition() { reacquire_at_once_ = true; }
 
   // From when on an acquisition may be sent; Never() while nothing was seen or the record is

@@ -153,6 +153,18 @@ TEST_F(Renewing, AnOwnRecordOlderThanTheConfirmedWriteIsALossWithStoreRegressed)
   EXPECT_EQ(Must<CasEffect>().record.token, 2u);
 }
 
+TEST_F(Renewing, AStoreThatGoesBackAgainAfterTheLossIsWaitedOut) {
+  Hold();
+  TickToRenewal();
+  AnswerConflictAbsent();
+  const CasEffect again = AnswerAmbiguous();
+  AnswerRecord(last_write_);  // neither absent nor ours of the new term: the store moves
+  while (!None<CasEffect>()) AnswerConflictAbsent();
+  EXPECT_TRUE(None<CasEffect>())
+      << "what was allowed at the loss is not allowed for what came after";
+  EXPECT_EQ(again.record.token, 2u);
+}
+
 TEST_F(Renewing, AConflictWithoutARecordShutsWhenNoOwnWriteCanExplainIt) {
   Hold();
   TickToRenewal();
@@ -339,8 +351,9 @@ TEST_F(Renewing, LostTimeHoldsAdmissionsAndCutsNothingUntilARenewalIsConfirmed) 
   EXPECT_FALSE(MayAdmit());
   EXPECT_TRUE(MayAct());
   EXPECT_EQ(Must<ValveEffect>().valve, Valve::kHolding);
-  sent_at_ = now_;
+  EXPECT_TRUE(Told(Notice::kAtRisk, Reason::kHostFrozen));
   AnswerApplied();  // sent at once
+  EXPECT_TRUE(Told(Notice::kRestored));
   EXPECT_TRUE(MayAdmit());
   EXPECT_EQ(Must<ValveEffect>().valve, Valve::kOpen);
 }
