@@ -29,6 +29,7 @@ def main():
         return 2
     # Whoever ends us gets the same orderly end as Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.stdout.reconfigure(errors="replace")  # a terminal without arrows shows question marks
     terminal = sys.stdout.isatty() and sys.stdin.isatty()
     with Stage(arguments.bin) as stage:
         try:

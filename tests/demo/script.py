@@ -15,7 +15,7 @@ from traffic import Client, Taps
 
 # Without proof of death a standby waits one TTL since it last saw the record change, and that was
 # at most one renewal (0.3 s here) before the kill.
-PROVEN_DEATH_MAX = TTL * 0.6
+PROVEN_DEATH_MAX = TTL * 0.75
 PROVEN_DEATH_AIM = 0.1
 STEADY_REQUESTS = 150  # served between two acts, so that a gap stands out
 
