@@ -83,6 +83,8 @@ std::string ListLiteral(const std::vector<TomlValue>& elements) {
 
 }  // namespace
 
+TomlValue::TomlValue() = default;
+
 const TomlValue* TomlValue::Find(std::string_view key) const {
   for (const auto& [name, member] : members) {
     if (name == key) return &member;

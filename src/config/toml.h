@@ -13,6 +13,7 @@
 namespace leasehold::config {
 
 struct TomlValue {
+  TomlValue();  // out of line: clang needs the type whole before it can default the vectors
   enum class Kind { kString, kInteger, kFloat, kBoolean, kDateTime, kArray, kTable };
   Kind kind = Kind::kTable;
   std::string text;  // kString; kDateTime as written

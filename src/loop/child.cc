@@ -132,12 +132,14 @@ std::vector<std::string> Environment(const std::map<std::string, std::string>& a
     const std::string text = *entry;
     if (!added.contains(text.substr(0, text.find('=')))) result.push_back(text);
   }
-  for (const auto& [name, value] : added) result.push_back(name + "=" + value);
+  for (const auto& [name, value] : added)
+    result.push_back(std::string(name).append("=").append(value));
   return result;
 }
 
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
+  result.reserve(strings.size() + 1);
   for (std::string& string : strings) result.push_back(string.data());
   result.push_back(nullptr);
   return result;

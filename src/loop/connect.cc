@@ -68,7 +68,7 @@ class Attempt final : public Connecting {
   void TryConnect();
   void OnWritable();
   void OnConnected();
-  void OnHandshake(base::Status status);
+  void OnHandshake(const base::Status& status);
   void OnDeadline();
   void OnNext();
   void AttemptFailed(base::Error error);
@@ -114,7 +114,7 @@ void Attempt::Start() {
 // What is being connected to, with the address a name stood for: "db.internal:5432
 // (10.0.0.7:5432)".
 std::string Attempt::Target() const {
-  const std::string written = address_.ToString();
+  std::string written = address_.ToString();
   if (current_.length == 0 || current_.is_unix()) return written;
   const std::string real = current_.ToString();
   return real == written ? written : written + " (" + real + ")";
@@ -239,7 +239,7 @@ void Attempt::OnConnected() {
   handshaking_ = std::move(*tls);
 }
 
-void Attempt::OnHandshake(base::Status status) {
+void Attempt::OnHandshake(const base::Status& status) {
   if (!status) {
     Finish(status.error());
   } else {

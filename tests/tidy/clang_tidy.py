@@ -46,7 +46,7 @@ def compile_flags(build):
                 skip = False
             elif word in ("-o", "-MF", "-MT"):
                 skip = True
-            elif word not in ("-c", "-MD", "-MMD"):
+            elif word not in ("-c", "-MD", "-MMD") and not word.startswith("-W"):
                 kept.append(word)
         flags[path.parent.name] = kept + ["-w"]   # warnings are the compiler's business
     return flags
