@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "lease/options.h"
@@ -85,7 +86,7 @@ class Checker {
     Bad(option, value, "must be from " + AtLeast(low) + " to " + AtMost(high));
     return false;
   }
-  std::vector<base::Error> Take() { return std::move(errors_); }
+  std::vector<base::Error> Take() { return std::exchange(errors_, {}); }
   bool clean() const { return errors_.empty(); }
 
  private:

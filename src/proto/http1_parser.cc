@@ -180,7 +180,7 @@ Parser::Block Parser::Collect(std::string& block, std::string_view input, bool f
   if (had == 0) {
     found = FindEnd(input, first_line, end);
     const size_t keep = found == Block::kEnded ? end : input.size();
-    if (keep > limits_.head_bytes_max && found != Block::kBad) found = Block::kBad, end = 0;
+    if (keep > limits_.head_bytes_max && found != Block::kBad) found = Block::kBad;
     if (found != Block::kBad) block.assign(input.data(), keep);
   } else {
     block.append(input.substr(0, limits_.head_bytes_max + 1 - had));

@@ -39,14 +39,14 @@ std::string Place(int line, int column) {
   return "JSON line " + std::to_string(line) + ", column " + std::to_string(column) + ": ";
 }
 
-base::Error ErrorAt(std::string_view text, size_t at, base::ErrorCode code, std::string what) {
+base::Error ErrorAt(std::string_view text, size_t at, base::ErrorCode code, std::string_view what) {
   int line = 1;
   int column = 1;
   for (size_t i = 0; i < at; ++i) {
     column = text[i] == '\n' ? 1 : column + 1;
     line += text[i] == '\n' ? 1 : 0;
   }
-  return {code, Place(line, column) + what};
+  return {code, Place(line, column).append(what)};
 }
 
 template <typename T, typename Getter>

@@ -37,7 +37,7 @@ base::Status MakePath(const std::string& dir) {
     const std::string part = dir.substr(0, slash);
     struct stat info {};
     if (stat(part.c_str(), &info) == 0) continue;
-    if (const base::Status made = MakeDir(AT_FDCWD, part, part); !made.ok()) return made;
+    if (base::Status made = MakeDir(AT_FDCWD, part, part); !made.ok()) return made;
   }
   struct stat info {};
   if (stat(dir.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return {};
@@ -204,7 +204,7 @@ base::Status ProbeDirectory(const FilePlace& place) {
     return FileError("write in " + place.dir + "/" + part, errno);
   }
   const std::string name = std::string(kTempDir) + "/probe." + EncodeFileName(place.process_id);
-  const base::Status status =
+  base::Status status =
       WriteTemp(root->get(), name, std::string(kRecordBytesMax, ' '), place.strict);
   unlinkat(root->get(), name.c_str(), 0);
   return status;

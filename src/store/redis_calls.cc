@@ -75,9 +75,11 @@ void RedisStore::Read(std::string_view lease, Duration timeout, ReadCallback don
 }
 
 void RedisStore::SendRead(const ReadCallPtr& call, bool by_digest) {
-  client_.Call(
-      read_script_.RunCommand(by_digest, call->names.key, {}), call->deadline - loop::Loop::Now(),
-      [this, call, by_digest](RedisAnswer answer) { OnReadAnswer(call, by_digest, answer); });
+  client_.Call(read_script_.RunCommand(by_digest, call->names.key, {}),
+               call->deadline - loop::Loop::Now(),
+               [this, call, by_digest](const RedisAnswer& answer) {
+                 OnReadAnswer(call, by_digest, answer);
+               });
 }
 
 void RedisStore::OnReadAnswer(const ReadCallPtr& call, bool by_digest, const RedisAnswer& answer) {
@@ -140,13 +142,14 @@ void RedisStore::SendCas(const CasCallPtr& call, bool by_digest) {
   const int sending = ++call->sending;
   client_.Call(
       cas_script_.RunCommand(by_digest, call->names.key, call->arguments), left,
-      [this, call, by_digest](RedisAnswer answer) { OnCasAnswer(call, by_digest, answer); });
+      [this, call, by_digest](const RedisAnswer& answer) { OnCasAnswer(call, by_digest, answer); });
   if (wait_replicas_ == 0) return;
   // Half of what is left: the answer must be here before the deadline, and other leases' commands
   // stand behind it. Zero would wait for ever.
   const std::string millis = std::to_string(std::max<int64_t>(1, left.millis() / 2));
-  client_.Call(WaitCommand(wait_replicas_, millis), left,
-               [this, call, sending](RedisAnswer answer) { OnWaitAnswer(call, sending, answer); });
+  client_.Call(
+      WaitCommand(wait_replicas_, millis), left,
+      [this, call, sending](const RedisAnswer& answer) { OnWaitAnswer(call, sending, answer); });
 }
 
 void RedisStore::OnCasAnswer(const CasCallPtr& call, bool by_digest, const RedisAnswer& answer) {

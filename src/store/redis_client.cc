@@ -223,6 +223,8 @@ void RedisClient::TakeAll(std::deque<Pending>& from, const RedisFailure& failure
   from.clear();
 }
 
+// By value: a callback may end this client and with it whatever a reference would show.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 bool RedisClient::Deliver(Answers answers) {
   loop::CallGuard guard(gone_);
   for (auto& [done, answer] : answers) {
