@@ -82,6 +82,15 @@ BODY_BREAKS = tuple(name for name in REFUSED if "chunk_size" in name or "chunk_e
                     name == "bare_lf_after_a_chunk")
 
 
+def path_of(name, bytewise):
+    """Of its own: a head that was passed on before its body broke may be noted late."""
+    return f"/{name}{'-bytewise' if bytewise else ''}"
+
+
+def refused_paths(but=()):
+    return [path_of(name, way) for name in REFUSED if name not in but for way in (False, True)]
+
+
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory):
     """(a sidecar that holds, its application); one for all vectors."""
@@ -100,8 +109,9 @@ def scene(tmp_path_factory):
 @pytest.mark.parametrize("name", REFUSED)
 def test_ambiguous_or_broken_is_400_and_a_close(scene, name, bytewise):
     one, backend = scene
-    heads, bodies = len(backend.heads), len(backend.bodies)
-    data = REFUSED[name] + BEHIND
+    bodies = len(backend.bodies)
+    path = path_of(name, bytewise)
+    data = REFUSED[name].replace(b"/vector", path.encode()) + BEHIND
     with Raw(one.gate()) as raw:
         raw.send_bytewise(data) if bytewise else raw.send(data)
         answer = raw.response()
@@ -110,11 +120,10 @@ def test_ambiguous_or_broken_is_400_and_a_close(scene, name, bytewise):
         assert answer.closes, answer
         assert answer.get("Content-Type") == "application/problem+json"
         assert raw.end() is not None, "the connection stays open"
-    assert "/behind" not in backend.paths()[heads:]
+    assert "/behind" not in backend.paths()
     if name not in BODY_BREAKS:
-        assert backend.paths()[heads:] == [], "it reached the application"
+        assert path not in backend.paths(), "it reached the application"
     assert backend.bodies[bodies:] == [], "the application took it for a whole request"
-
 
 
 ACCEPTED = {
@@ -155,7 +164,8 @@ def test_unusual_but_right(scene, name, bytewise):
     with Raw(one.gate()) as raw:
         raw.send_bytewise(message) if bytewise else raw.send(message)
         answers = [raw.response() for _ in range(count)]
-    heads, bodies = backend.heads[before[0]:], backend.bodies[before[1]:]
+    bodies = backend.bodies[before[1]:]
+    heads = [h for h in backend.heads[before[0]:] if h.split(" ")[1] not in refused_paths()]
     assert [a.status for a in answers] == [200] * count, answers
     assert good(answers, heads, bodies, backend.trailers[before[2]:]), (answers, heads, bodies)
 
@@ -171,10 +181,11 @@ def test_fin_right_after_the_request_is_answered(scene):
 
 
 def test_after_all_vectors_the_gate_serves_and_nothing_is_left_in_flight(scene):
-    one, _ = scene
+    one, backend = scene
     with Raw(one.gate()) as raw:
         raw.send(post(b"Content-Length: 3"))
         assert raw.response().body == b"abc"
+    assert not set(refused_paths(but=BODY_BREAKS)) & set(backend.paths())
     gate = one.status()["gates"][0]
     assert gate["in_flight"] == 0 and gate["held"] == 0
     assert one.events("lease.lost") == []

@@ -1,5 +1,7 @@
 """Redis with TLS, users and passwords, through the program."""
 
+import os
+import subprocess
 import time
 
 import pytest
@@ -10,6 +12,7 @@ from harness.process import free_port
 from harness.raw import Certificates
 from harness.redis import Redis
 from harness.resp import RespClient
+from harness.sidecar import binary
 from harness.wait import wait_for, watch_for
 
 PASSWORD = "s3cr3t-word-1"
@@ -113,6 +116,27 @@ def test_a_revoked_password_ends_in_a_closed_gate_at_expiry_with_its_reason(
     one.wait_active(4, since=at)
     assert get(one.gate()).status == 200
     no_secret(one)
+
+
+def test_a_password_in_the_url_or_the_environment_is_shown_nowhere(guarded, sidecar, app):
+    one = sidecar("s1", {"type": "redis",
+                         "redis.url": f"redis://orders:${{LH_TEST_SECRET}}@127.0.0.1:{guarded.port}/0"},
+                  gates=[http_gate(app("a"))], env={"LH_TEST_SECRET": PASSWORD}).start()
+    one.wait_active()
+    at = time.time()
+    guarded.cli("ACL", "SETUSER", "orders", "resetpass", ">" + OTHER)
+    guarded.cli("CLIENT", "KILL", "USER", "orders")
+    one.wait_event("store.degraded", 4, since=at)  # what it says of a connection that fails
+    no_secret(one)
+    for done in (one.cli("status"), one.cli("status", "--json"), one.cli("describe")):
+        assert PASSWORD not in done.stdout + done.stderr
+    assert "orders" in one.admin("/v1/config").body.decode(), "the user is no secret"
+    for mode in ([], ["--json"]):
+        checked = subprocess.run([binary(), "check", "-c", one.config_path, *mode],
+                                 env={**os.environ, "LH_TEST_SECRET": PASSWORD},
+                                 capture_output=True, text=True, timeout=10, check=False)
+        assert checked.returncode == 0
+        assert PASSWORD not in checked.stdout + checked.stderr
 
 
 class TlsRedis(Redis):
