@@ -31,6 +31,7 @@ int Fail(Console& console, bool json, ExitCode code, std::string_view error,
 
 Table::Table(std::vector<std::string> heads) {
   std::vector<Cell> row;
+  row.reserve(heads.size());
   for (std::string& head : heads) row.emplace_back(std::move(head));
   rows_.push_back(std::move(row));
 }

@@ -37,8 +37,8 @@ class Table {
  public:
   explicit Table(std::vector<std::string> heads);
   struct Cell {
-    Cell(std::string t, Color c = Color::kNone)
-        : text(std::move(t)), color(c) {}  // NOLINT: implicit
+    // NOLINTNEXTLINE(google-explicit-constructor): a row is written as a list of texts
+    Cell(std::string t, Color c = Color::kNone) : text(std::move(t)), color(c) {}
     std::string text;
     Color color;
   };

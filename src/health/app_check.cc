@@ -99,7 +99,8 @@ class Probe {
     return Error{ErrorCode::kUnavailable, why};
   }
 
-  // The last thing this object does: `done` destroys it.
+  // The last thing this object does: `done` destroys it, which is why the status is taken by value.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param)
   void Finish(base::Status status) {
     const Done done = std::move(done_);
     done(status);
