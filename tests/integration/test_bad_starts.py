@@ -122,6 +122,30 @@ def test_a_token_file_that_is_missing_or_empty_is_2(sidecar, tmp_path):
         assert str(path) in log
 
 
+def test_a_state_dir_of_a_living_sidecar_or_with_a_damaged_note_is_2(
+        sidecar, tmp_path, redis_server):
+    store = redis_server()
+    place = tmp_path / "state"
+    one = sidecar("s1", store, more={"node": {"state_dir": place}}).start()
+    one.wait_active()
+    two = sidecar("s2", store, more={"node": {"state_dir": place}})
+    code, log = end_of(two)
+    assert code == USAGE, log
+    assert len(errors(two)) == 1 and str(place) in errors(two)[0]["msg"], log
+    assert "in use" in errors(two)[0]["msg"], log
+    assert one.holding()
+    assert one.stop() == 0
+    note = next(p for p in place.iterdir() if p.name.endswith(".json"))
+    for damage in ("", "{", "[]", '{"format":9}', "\x00" * 100):
+        note.write_text(damage)
+        code, log = end_of(two)
+        assert code == USAGE, (damage, log)
+        assert str(note) in errors(two)[-1]["msg"], log
+    unwritable = sidecar("s3", store, more={"node": {"state_dir": "/proc/leasehold"}})
+    code, log = end_of(unwritable)
+    assert code == USAGE and "/proc/leasehold" in errors(unwritable)[0]["msg"], log
+
+
 # ---- stores that do not answer yet ----
 
 @pytest.mark.parametrize("how", ["closed_port", "resets", "silent", "unknown_host"])

@@ -222,6 +222,51 @@ def test_sigterm_under_load_loses_no_request_when_clients_honour_the_close(
     assert all(b.closes == 1 and set(b.statuses[:-1]) == {200} for b in busy)
 
 
+def test_at_the_end_of_grace_an_unanswered_request_gets_503_and_a_begun_answer_is_cut(
+        sidecar, app, tmp_path):
+    one = sidecar("s1", tmp_path / "store", gates=[http_gate(app("a"))],
+                  lease={"step_down_grace": "600ms"}).start()
+    one.wait_active()
+    with Raw(one.gate()) as silent, Raw(one.gate()) as begun:
+        silent.send(b"GET /slow?ms=4000 HTTP/1.1\r\nHost: app\r\n\r\n")
+        begun.send(b"GET /stream?bytes=200000&ms=4000 HTTP/1.1\r\nHost: app\r\n\r\n")
+        assert begun.head()[0] == 200
+        wait_for(lambda: one.status()["gates"][0]["in_flight"] == 2, 2, "both are in flight")
+        assert one.step_down(wait=False).status == 202
+        answer = silent.response()
+        assert answer.status == 503 and answer.closes, answer
+        assert begun.end() is not None, "cut, so that nobody takes it for whole"
+        ended = time.time()
+    draining, released = one.last("lease.draining"), one.wait_event("lease.released", 2)
+    assert 0.59 <= released.at - draining.at <= 0.9, f"{released.at - draining.at:.3f} s"
+    assert ended - draining.at < 0.9 + READER_LAG
+
+
+@pytest.mark.parametrize("on_loss", ["cut", "finish"])
+def test_a_loss_cuts_what_is_in_flight_unless_it_may_finish(
+        sidecar, app, redis_server, tcp_echo, on_loss):
+    store = redis_server()
+    one = sidecar("s1", store, gates=[
+        http_gate(app("a"), on_loss=on_loss),
+        {"name": "tcp", "type": "tcp", "upstream": tcp_echo().address, "on_loss": on_loss}]).start()
+    one.wait_active()
+    with Raw(one.gate()) as begun, Raw(one.gate("tcp")) as tunnel:
+        begun.send(b"GET /stream?bytes=20000&ms=1500 HTTP/1.1\r\nHost: app\r\n\r\n")
+        tunnel.send(b"ping")
+        assert tunnel.exactly(4) == b"ping"
+        wait_for(lambda: one.status()["gates"][0]["in_flight"] == 1, 2, "it is in flight")
+        store.write_record(token=2, node_id="intruder", process_id="f" * 32, beat=1, state="held")
+        one.wait_event("lease.lost", 2)
+        assert get(one.gate()).status == 503, "nothing is admitted"
+        if on_loss == "finish":
+            assert len(begun.response().body) == 20000
+            assert tunnel.send(b"more").exactly(4) == b"more"
+        else:
+            with pytest.raises(OSError):
+                begun.response()
+            assert tunnel.end(1) is not None
+
+
 HOLDING = {"standby": "hold", "hold_timeout": "3s"}
 QUICK = {"step_down_grace": "500ms", "step_down_hold_off": "2s"}
 
