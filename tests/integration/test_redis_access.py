@@ -142,12 +142,12 @@ def test_a_password_in_the_url_or_the_environment_is_shown_nowhere(guarded, side
 class TlsRedis(Redis):
     """A Redis that speaks TLS; the test's own client comes in by a plain port of loopback."""
 
-    def __init__(self, directory, certificates):
+    def __init__(self, directory, certificates, clients="no"):
         self.tls_port = free_port()
         super().__init__(directory, "--tls-port", str(self.tls_port),
                          "--tls-cert-file", str(certificates.certificate),
                          "--tls-key-file", str(certificates.key),
-                         "--tls-ca-cert-file", str(certificates.ca), "--tls-auth-clients", "no")
+                         "--tls-ca-cert-file", str(certificates.ca), "--tls-auth-clients", clients)
         self.cli("ACL", "SETUSER", "orders", "on", ">" + PASSWORD, *RIGHTS)
 
     def options(self, certificates, **more):
@@ -181,6 +181,20 @@ def test_rediss_with_an_acl_user_serves_and_pushes(tls_redis, certificates, side
     clients = RespClient(tls_redis.port).call("CLIENT", "LIST")
     assert clients.count("user=orders") >= 4, "two connections for each sidecar"
     no_secret(one)
+
+
+def test_a_server_that_asks_for_a_client_certificate_gets_it_or_the_want_is_told(
+        things, tmp_path, certificates, sidecar):
+    store = TlsRedis(tmp_path / "redis", certificates, clients="yes")
+    things.callback(store.close)
+    one = sidecar("s1", store.options(certificates, **{
+        "redis.tls_cert_file": certificates.certificate,
+        "redis.tls_key_file": certificates.key})).start()
+    one.wait_active()
+    two = sidecar("s2", store.options(certificates)).start(ready=False)
+    two.wait_event("store.degraded", 6)
+    assert not two.events("lease.acquired") and two.running()
+    assert two.stop() == 0
 
 
 @pytest.mark.parametrize("fault, words", [
