@@ -16,6 +16,17 @@ using loop::Loop;
 constexpr Duration kWriteProbeInterval = Duration::Seconds(30);
 constexpr Duration kWriteProbeTimeout = Duration::Seconds(5);
 
+constexpr CounterName kAcquisitions = {"leasehold_lease_acquisitions_total",
+                                       "Acquisitions of the lease by this process."};
+constexpr CounterName kLosses = {"leasehold_lease_losses_total", "Losses of the lease, by reason."};
+constexpr CounterName kStepDowns = {"leasehold_lease_step_downs_total",
+                                    "Step-downs begun, by reason."};
+constexpr CounterName kTokenRegressions = {
+    "leasehold_lease_token_regressions_total",
+    "Times the store showed a lower fencing token than was seen before."};
+constexpr CounterName kRenewals = {"leasehold_lease_renewals_total",
+                                   "Renewals answered, by result."};
+
 lease::ReadAnswer ToAnswer(uint64_t op, store::ReadResult result) {
   lease::ReadAnswer answer;
   answer.op = op;
@@ -113,6 +124,21 @@ observe::LogLevel NoticeLevel(lease::Notice notice) {
   }
 }
 
+// As text: a reader of JSON lines may round a 64-bit number. None (store.*): empty, and so left
+// out.
+std::string TokenText(uint64_t token) { return token == 0 ? "" : std::to_string(token); }
+
+std::string_view GateSentence(lease::Valve valve) {
+  switch (valve) {
+    case lease::Valve::kOpen: return "the gate admits";
+    case lease::Valve::kDraining:
+      return "the gate admits nothing new and finishes what is in flight";
+    case lease::Valve::kHolding:
+    case lease::Valve::kClosed: return "the gate is shut";
+  }
+  return "";
+}
+
 std::string_view GateEventName(lease::Valve valve) {
   switch (valve) {
     case lease::Valve::kOpen: return "gate.opened";
@@ -136,7 +162,40 @@ LeaseDriver::LeaseDriver(Host host, const lease::Options& options, const lease::
       waiting_since_(Loop::Now()),
       renew_seconds_(host_.metrics.AddHistogram(
           "leasehold_lease_renew_seconds", "Time from sending a renewal to its answer, by lease.",
-          {{"lease", options.name}}, observe::LatencyBounds())) {}
+          {{"lease", options.name}}, observe::LatencyBounds())),
+      takeover_seconds_(host_.metrics.AddHistogram(
+          "leasehold_lease_takeover_seconds",
+          "Time from this standby's last sight of a change in the record, or its own start, to "
+          "holding.",
+          {{"lease", options.name}},
+          {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120, 600})) {
+  MakeCounters();
+}
+
+// Every series exists from the start, so that increase() sees its first event.
+void LeaseDriver::MakeCounters() {
+  using lease::Reason;
+  Counter(kAcquisitions, {});
+  Counter(kTokenRegressions, {});
+  for (const Reason reason : {Reason::kSuperseded, Reason::kAbsent, Reason::kExpired,
+                              Reason::kHostFrozen, Reason::kStoreRegressed}) {
+    Counter(kLosses, {{"reason", std::string(lease::ReasonName(reason))}});
+  }
+  for (const Reason reason :
+       {Reason::kRequested, Reason::kShutdown, Reason::kRenewalsFailed, Reason::kAppUnready}) {
+    Counter(kStepDowns, {{"reason", std::string(lease::ReasonName(reason))}});
+  }
+  using Outcome = store::CasResult::Outcome;
+  for (const Outcome outcome :
+       {Outcome::kApplied, Outcome::kConflict, Outcome::kAmbiguous, Outcome::kRefused}) {
+    Counter(kRenewals, {{"result", std::string(CasOutcomeName(outcome))}});
+  }
+}
+
+observe::Counter& LeaseDriver::Counter(const CounterName& counter, observe::Labels labels) {
+  labels["lease"] = options_.name;
+  return host_.metrics.AddCounter(counter.name, counter.help, labels);
+}
 
 LeaseDriver::~LeaseDriver() { *alive_ = false; }
 
@@ -272,7 +331,6 @@ void LeaseDriver::Carry(const lease::ValveEffect& effect) {
   change.lost = effect.lost;
   change.drain_end = effect.drain_end;
   change.reason = std::string(lease::ReasonName(effect.reason));
-  change.lease_state = std::string(lease::StateName(engine_.view().state));
   for (const auto& gate : gates_) {
     if (base::Status set = gate->SetValve(change); !set) {
       host_.log.Error("gate.start_failed", set.error().message,
@@ -292,10 +350,10 @@ void LeaseDriver::TellGate(const gate::Gate& gate, const lease::ValveEffect& eff
   event.reason = std::string(lease::ReasonName(effect.reason));
   event.gate = gate.options().name;
   event.at = Loop::WallNow();
-  host_.log.Info(event.name, "",
+  host_.log.Info(event.name, GateSentence(effect.valve),
                  {{"lease", options_.name},
                   {"gate", event.gate},
-                  {"token", effect.token},
+                  {"token", TokenText(effect.token)},
                   {"reason", event.reason}});
   host_.events.Publish(std::move(event));
 }
@@ -315,7 +373,7 @@ void LeaseDriver::Carry(const lease::NoticeEffect& effect) {
   if (!effect.detail.empty()) message += ": " + effect.detail;
   host_.log.Write(NoticeLevel(effect.notice), event.name, message,
                   {{"lease", options_.name},
-                   {"token", effect.token},
+                   {"token", TokenText(effect.token)},
                    {"holder", effect.holder_node_id},
                    {"process", effect.holder_process_id},
                    {"reason", event.reason}});
@@ -324,53 +382,34 @@ void LeaseDriver::Carry(const lease::NoticeEffect& effect) {
 }
 
 void LeaseDriver::CountNotice(const lease::NoticeEffect& effect) {
-  const std::string reason(lease::ReasonName(effect.reason));
-  const auto count = [&](const char* name, const char* help, observe::Labels labels) {
-    labels["lease"] = options_.name;
-    host_.metrics.AddCounter(name, help, labels).Add();
-  };
+  const observe::Labels by_reason = {{"reason", std::string(lease::ReasonName(effect.reason))}};
   switch (effect.notice) {
-    case lease::Notice::kAcquired: {
+    case lease::Notice::kAcquired:
       sequence_ = 0;
       host_.remember(options_.name, effect.token, options_.ttl);
-      count("leasehold_lease_acquisitions_total", "Acquisitions of the lease by this process.", {});
-      host_.metrics
-          .AddHistogram("leasehold_lease_takeover_seconds",
-                        "Time from this standby seeing the last change of the record, or its own "
-                        "start, to holding.",
-                        {{"lease", options_.name}},
-                        {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120, 600})
-          .Observe((Loop::Now() - waiting_since_).seconds());
+      Counter(kAcquisitions, {}).Add();
+      takeover_seconds_.Observe((Loop::Now() - waiting_since_).seconds());
       return;
-    }
     case lease::Notice::kLost:
       waiting_since_ = Loop::Now();
-      return count("leasehold_lease_losses_total", "Losses of the lease, by reason.",
-                   {{"reason", reason}});
-    case lease::Notice::kDraining:
-      return count("leasehold_lease_step_downs_total", "Step-downs begun, by reason.",
-                   {{"reason", reason}});
-    case lease::Notice::kTokenRegression:
-      return count("leasehold_lease_token_regressions_total",
-                   "Times the store showed a lower fencing token than was seen before.", {});
+      Counter(kLosses, by_reason).Add();
+      return;
+    case lease::Notice::kDraining: Counter(kStepDowns, by_reason).Add(); return;
+    case lease::Notice::kTokenRegression: Counter(kTokenRegressions, {}).Add(); return;
+    case lease::Notice::kReleased: waiting_since_ = Loop::Now(); return;
     case lease::Notice::kObserved:
       waiting_since_ = Loop::Now();
       if (const lease::View view = engine_.view(); view.seen) {
         host_.remember(options_.name, effect.token, view.seen->ttl());
       }
       return;
-    case lease::Notice::kReleased: waiting_since_ = Loop::Now(); return;
     default: return;
   }
 }
 
 void LeaseDriver::CountRenewal(const store::CasResult& result, Duration took) {
   renew_seconds_.Observe(took.seconds());
-  host_.metrics
-      .AddCounter(
-          "leasehold_lease_renewals_total", "Renewals sent, by result.",
-          {{"lease", options_.name}, {"result", std::string(CasOutcomeName(result.outcome))}})
-      .Add();
+  Counter(kRenewals, {{"result", std::string(CasOutcomeName(result.outcome))}}).Add();
 }
 
 void LeaseDriver::Carry(const lease::StepDownDone& effect) {

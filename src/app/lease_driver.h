@@ -25,6 +25,11 @@
 
 namespace leasehold::app {
 
+struct CounterName {
+  const char* name;
+  const char* help;
+};
+
 class LeaseDriver {
  public:
   // What it borrows; all outlive it.
@@ -66,6 +71,7 @@ class LeaseDriver {
                 std::function<void(const lease::StepDownDone&)> done);
 
   const lease::Permit& permit() const { return engine_.permit(); }
+  std::string_view state_name() const { return lease::StateName(engine_.state()); }
   uint64_t* sequence() { return &sequence_; }  // for its gates: gate::Host::sequence
   const std::string& name() const { return options_.name; }
   admin::LeaseView View() const;
@@ -89,6 +95,8 @@ class LeaseDriver {
   void CheckDrained();
   void Arm();
   void ProbeWrite();
+  void MakeCounters();
+  observe::Counter& Counter(const CounterName& counter, observe::Labels labels);
   void CountNotice(const lease::NoticeEffect& effect);
   void CountRenewal(const store::CasResult& result, base::Duration took);
   void TellGate(const gate::Gate& gate, const lease::ValveEffect& effect);
@@ -112,6 +120,7 @@ class LeaseDriver {
   std::map<uint64_t, std::function<void(const lease::StepDownDone&)>> requests_;
   std::string write_trouble_;
   observe::Histogram& renew_seconds_;
+  observe::Histogram& takeover_seconds_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // late store answers check it
 };
 

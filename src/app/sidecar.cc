@@ -52,7 +52,7 @@ int Sidecar::Run() {
       loop::Signals::Watch(loop_, {SIGTERM, SIGINT}, [this](int signal) { OnSignal(signal); });
   clock_watch_ = std::make_unique<loop::Timer>(loop_, [this] { WatchClock(); });
   WatchClock();
-  log_.Info("sidecar.starting", "",
+  log_.Info("sidecar.starting", "opening the store",
             {{"version", LEASEHOLD_VERSION}, {"node", config_.node.id}, {"process", process_id_}});
   OpenStore();
   loop_.Run();
@@ -122,7 +122,8 @@ bool Sidecar::MakeLeases() {
                            options.drain_tunnels,
                            [&driver] { driver.LookSoon(); },
                            [&driver] { driver.LookSoon(); },
-                           driver.sequence()};
+                           driver.sequence(),
+                           [&driver] { return driver.state_name(); }};
       driver.AddGate(gate.type == gate::Type::kHttp
                          ? gate::MakeHttpGate(gate, std::move(gate_host))
                          : gate::MakeTcpGate(gate, std::move(gate_host)));
@@ -179,7 +180,7 @@ bool Sidecar::StartHealth() {
 }
 
 void Sidecar::StartLeases() {
-  log_.Info("sidecar.started", "",
+  log_.Info("sidecar.started", "ready; applications that are ready compete for their leases",
             {{"store", store_->Describe()},
              {"leases", static_cast<int>(drivers_.size())},
              {"ms", static_cast<uint64_t>((Loop::Now() - started_).millis())}});
@@ -278,7 +279,7 @@ void Sidecar::Finish() {
     drivers_.clear();
     signals_.reset();
     store_->Close([this] {
-      log_.Info("sidecar.stopped", "", {{"exit_code", exit_code_}});
+      log_.Info("sidecar.stopped", "everything is closed", {{"exit_code", exit_code_}});
       loop_.Stop();
     });
   });

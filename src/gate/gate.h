@@ -38,6 +38,9 @@ struct Host {
   // Counts what was forwarded under one token, over all gates of the lease (Lease-Sequence). Null:
   // the gate counts for itself. Its owner sets it to 0 when a term begins.
   uint64_t* sequence = nullptr;
+  // The lease's state now, a word of DESIGN 2.4, for problem bodies. Null: the gate tells its
+  // valve.
+  std::function<std::string_view()> lease_state = nullptr;
 };
 
 struct ValveChange {
@@ -46,7 +49,6 @@ struct ValveChange {
                       // 503 where no byte was sent)
   base::MonoTime drain_end;  // kDraining
   std::string reason;        // for refusals' bodies and logs
-  std::string lease_state;   // word of DESIGN 2.4, for problem bodies ("standby", "draining", ...)
 };
 
 struct GateStatus {

@@ -49,8 +49,7 @@ std::string_view ParseErrorType(int status) {
 }  // namespace
 
 std::string_view Downstream::lease_state() const {
-  const ValveChange& change = gate_.last_change();
-  if (!change.lease_state.empty()) return change.lease_state;
+  if (gate_.host().lease_state) return gate_.host().lease_state();
   return gate_.open() ? "active" : "standby";
 }
 

@@ -191,7 +191,13 @@ void Downstream::OnInputPaused() {
     }
     return;
   }
-  if (!answer_begun_) SetDeadline(options.body_timeout);
+  if (!answer_begun_) {
+    SetDeadline(options.body_timeout);
+  } else if (upstream_->stream().reading()) {
+    // The answer began early: a client that goes on sending keeps the exchange alive as much as an
+    // application that goes on answering. (Not a client that takes nothing: OnStalled's.)
+    SetDeadline(options.response_timeout);
+  }
 }
 
 void Downstream::OnRequestHead() {

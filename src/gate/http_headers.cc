@@ -1,5 +1,7 @@
 #include "gate/http_headers.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "proto/http1_write.h"
 
@@ -54,10 +56,15 @@ struct Forwarded {  // what came in of the headers that are added to
   bool trailers_welcome = false;
 };
 
-// The spelling with '_' is dropped: an application that folds both spellings would see two.
+// A spelling with another sign than '-' is dropped: an application that folds them would see two.
 bool IsFoldedSpelling(const Header& header) {
-  return header.name.find('_') != std::string_view::npos;
+  return std::any_of(header.name.begin(), header.name.end(), [](char c) {
+    return c != '-' && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z');
+  });
 }
+
+// RFC 9110 8.6: none in these. A peer that believed it would take the next answer for a body.
+bool MayHaveContentLength(int status) { return status >= 200 && status != 204; }
 
 // X-Forwarded-Host or -Proto as a proxy before us, or the client, sent it: the first is kept.
 void TakeForwarded(std::string& out, const Header& header, bool& taken) {
@@ -146,6 +153,7 @@ void AppendResponseHead(std::string& out, const proto::http1::ResponseHead& head
       Append(out, header);
       continue;
     }
+    if (header.id == HeaderId::kContentLength && !MayHaveContentLength(head.status)) continue;
     if (!IsHopByHop(header.id) && !IsNamedHop(head, header)) Append(out, header);
   }
   out += kVia;

@@ -37,11 +37,12 @@ struct Options {
   uint64_t buffer_bytes = 64 * 1024;     // a direction
   base::Duration hold_timeout;           // zero: grace + hold-off + 5 s, filled in by config
   base::Duration head_timeout = base::Duration::Seconds(10);  // 408
-  base::Duration idle_timeout =
-      base::Duration::Seconds(75);  // keep-alive, and tcp without bytes when set
-  base::Duration body_timeout = base::Duration::Seconds(30);      // between two reads of a body
-  base::Duration connect_timeout = base::Duration::Seconds(2);    // 502 / 504
-  base::Duration response_timeout = base::Duration::Seconds(60);  // upstream's head: 504
+  base::Duration idle_timeout = base::Duration::Seconds(75);  // client, between two requests
+  base::Duration body_timeout =
+      base::Duration::Seconds(30);  // between two reads of a body: 408; an answer nobody takes: cut
+  base::Duration connect_timeout = base::Duration::Seconds(2);  // 502 / 504
+  base::Duration response_timeout =
+      base::Duration::Seconds(60);  // until the answer begins: 504; between its reads: cut
   base::Duration tunnel_idle_timeout =
       base::Duration::Seconds(3600);  // tcp and upgraded connections
   base::Duration upstream_idle_timeout = base::Duration::Seconds(30);  // pooled connections

@@ -76,8 +76,8 @@ void Engine::Core::RunTimersOnce() {
     case State::kAcquiring:
       if (term_ && now_ >= term_->confirmed_sent_at() + timing_.ttl - timing_.margin)
         return BackToStandby();
-      if (term_ && !op_ && now_ >= next_attempt_at_) return Renew();
-      return;
+      if (op_ || now_ < next_attempt_at_) return;
+      return term_ ? Renew() : SendRead(Purpose::kConfirmAcquire, timing_.budget);
     case State::kActive:
       if (now_ >= ForcedDrainAt()) return BeginDrain(Reason::kRenewalsFailed);
       if (!op_ && now_ >= round_fails_at_) return RoundFailed();
@@ -107,8 +107,7 @@ MonoTime Engine::Core::NextDeadline() const {
       if (shutting_down_) return now_;  // stops in this very step
       return Min(next, idle(Min(CompeteAt(), next_poll_at_)));
     case State::kAcquiring:
-      if (!term_) return next;
-      next = Min(next, term_->confirmed_sent_at() + timing_.ttl - timing_.margin);
+      if (term_) next = Min(next, term_->confirmed_sent_at() + timing_.ttl - timing_.margin);
       return Min(next, idle(next_attempt_at_));
     case State::kActive:
       return Min(next, Min(ForcedDrainAt(), idle(Min(round_fails_at_, next_attempt_at_))));
@@ -126,7 +125,7 @@ MonoTime Engine::Core::NextDeadline() const {
 
 void Engine::Core::OnObserved(const Op& op, const Answer& answer) {
   Observe(answer);
-  if (answer.kind == Answer::Kind::kRecord) FailIfHeld();
+  if (!answer.failed()) FailIfHeld();
   if (state_ == State::kStopped) return;
   // An urgent hint that came after the read was sent may tell of something the read did not see.
   next_poll_at_ = op.sent_at;
@@ -139,15 +138,23 @@ void Engine::Core::OnObserved(const Op& op, const Answer& answer) {
   if (taking_back_) SettleTakeBack();
 }
 
-// fail_if_held: a record that changes within one window of the first look has a live holder.
+// fail_if_held: a record that changes within one window of the first look has a live holder. A
+// lease that is free, or that nobody renewed for a window, ends the look: what others do with it
+// later is no reason to stop.
 void Engine::Core::FailIfHeld() {
   if (!options_.fail_if_held || !starting_up_) return;
-  if (!observer_.held_by_other()) return;
-  if (!std::exchange(held_at_start_, true)) {
-    held_version_ = *observer_.expected();
+  if (!observer_.held_by_other()) {
+    starting_up_ = false;
     return;
   }
-  if (held_version_ != *observer_.expected()) {
+  if (!std::exchange(held_at_start_, true)) {
+    held_version_ = *observer_.expected();
+    look_ends_at_ = now_ + timing_.Window(observer_.record()->ttl());
+    return;
+  }
+  if (held_version_ == *observer_.expected()) {
+    starting_up_ = now_ < look_ends_at_;
+  } else {
     Stop(false, "lease \"" + options_.name + "\" is held by node \"" + observer_.record()->node_id +
                     "\" (process " + observer_.record()->process_id +
                     "), which renews it, and fail_if_held is set; stop that process or unset it");
@@ -198,7 +205,10 @@ void Engine::Core::Handle(const PushState& push) {
   if (state_ == State::kStandby || state_ == State::kHoldOff) next_poll_at_ = now_;
 }
 
-void Engine::Core::Handle(const AppState& app) { app_ready_ = app.ready; }
+void Engine::Core::Handle(const AppState& app) {
+  app_ready_ = app.ready;
+  if (app.ready) unready_too_long_ = false;
+}
 
 // ---- acquiring ----
 
@@ -206,6 +216,7 @@ void Engine::Core::Acquire() {
   const std::optional<uint64_t> token = observer_.NextToken();
   starting_up_ = false;
   state_ = State::kAcquiring;
+  unchanged_since_ = observer_.changed_at();
   Record record = OwnRecord(RecordState::kHeld, *token);
   if (observer_.record()) record.unknown = observer_.record()->unknown;
   SendWrite(Purpose::kAcquire, observer_.expected(), std::move(record), timing_.budget);
@@ -222,6 +233,7 @@ void Engine::Core::OnAcquireAnswer(const Op& op, const Answer& answer) {
       return;
     case Answer::Kind::kAmbiguous:
       acquire_op_ = op;
+      backoff_ = kBackoffMin;
       return SendRead(Purpose::kConfirmAcquire, timing_.budget);
     case Answer::Kind::kRefused: return BackToStandby();
   }
@@ -236,7 +248,8 @@ void Engine::Core::OnAcquireRead(const Op&, const Answer& answer) {
   Observe(answer);
   // SIGTERM waits until the attempt is resolved, but no longer than it could matter.
   if (shutting_down_ && answer.failed() && now_ < acquire_op_.sent_at + timing_.ttl) {
-    return SendRead(Purpose::kConfirmAcquire, timing_.budget);
+    next_attempt_at_ = now_ + NextBackoff();
+    return;
   }
   BackToStandby();
 }
@@ -249,7 +262,7 @@ void Engine::Core::StartTerm(const Op& op, const Version& version) {
   failed_rounds_ = 0;
   at_risk_ = awaiting_confirmation_ = drained_ = false;
   ScheduleRenewal(op.sent_at);
-  if (shutting_down_) return ReleaseUnopened();
+  if (shutting_down_) return ReleaseUnopened(Reason::kShutdown, kTakesNothingBack);
   const bool in_time = now_ < op.sent_at + timing_.ttl - timing_.margin;
   if (!in_time) return BackToStandby();  // opens nothing; our own record may be taken again at once
   if (now_ - op.sent_at > timing_.renew_interval || op.sent_at < confers_nothing_before_) {
@@ -272,6 +285,9 @@ void Engine::Core::BackToStandby() {
 
 void Engine::Core::Open() {
   CHECK(!shutting_down_, "after SIGTERM nothing is opened");
+  if (unready_too_long_) {
+    return ReleaseUnopened(Reason::kAppUnready, "the application has been unready for too long");
+  }
   state_ = State::kActive;
   permit_.expiry_ = term_->confirmed_sent_at() + timing_.ttl - timing_.margin;
   take_back_ = true;
@@ -319,7 +335,7 @@ void Engine::Core::OnRenewAnswer(const Op& op, const Answer& answer) {
       return Confirmed(sent_at);
     }
     case Answer::Kind::kRecord:
-    case Answer::Kind::kAbsent: return JudgeAnswer(op, answer);
+    case Answer::Kind::kAbsent: return JudgeAnswer(answer);
     case Answer::Kind::kConflictBlind:
       if (state_ == State::kReleasing) return;  // the release will find out
       // Somebody changed the record. Only an own write whose outcome is unknown can make that
@@ -329,6 +345,7 @@ void Engine::Core::OnRenewAnswer(const Op& op, const Answer& answer) {
       return SendRead(Purpose::kResolve, TermReadTimeout());
     case Answer::Kind::kAmbiguous:
       ++counters_.renewals_failed;
+      attempt_error_ = answer.error;
       if (state_ == State::kReleasing) return;
       return SendRead(Purpose::kResolve, TermReadTimeout());
     case Answer::Kind::kRefused: ++counters_.renewals_failed; return AttemptFailed(answer.error);
@@ -336,14 +353,14 @@ void Engine::Core::OnRenewAnswer(const Op& op, const Answer& answer) {
 }
 
 void Engine::Core::OnTermRead(const Op& op, const Answer& answer) {
-  if (!answer.failed()) return JudgeAnswer(op, answer);
+  if (!answer.failed()) return JudgeAnswer(answer);
   if (op.purpose == Purpose::kAuthoritative && state_ == State::kActive) {
     return BeginDrain(Reason::kRenewalsFailed);  // fail closed; renewing goes on
   }
   AttemptFailed(answer.error);
 }
 
-void Engine::Core::JudgeAnswer(const Op& op, const Answer& answer) {
+void Engine::Core::JudgeAnswer(const Answer& answer) {
   if (state_ == State::kReleasing) return JudgeRelease(answer);
   const Term::Verdict verdict = term_->Judge(answer.record, answer.version, options_.reads_confirm);
   switch (verdict.kind) {
@@ -354,7 +371,7 @@ void Engine::Core::JudgeAnswer(const Op& op, const Answer& answer) {
     case Term::Verdict::Kind::kOurs:
       observer_.SeeOwnWrite(now_, *answer.record, answer.version);
       // The authoritative read names us: a wobble surrenders nothing, and extends nothing either.
-      return AttemptFailed(op.purpose == Purpose::kAuthoritative ? "" : last_error_);
+      return AttemptFailed("");
     case Term::Verdict::Kind::kLost: {
       Observe(answer);
       const bool own_to_retake =
@@ -372,7 +389,6 @@ void Engine::Core::JudgeAnswer(const Op& op, const Answer& answer) {
 void Engine::Core::Confirmed(MonoTime sent_at) {
   ScheduleRenewal(sent_at);
   failed_rounds_ = 0;
-  const bool was_at_risk = std::exchange(at_risk_, false);
   if (state_ == State::kReleasing) return;
   start_backoff_ = kStartBackoffMin;
   const MonoTime expiry = sent_at + timing_.ttl - timing_.margin;
@@ -382,15 +398,21 @@ void Engine::Core::Confirmed(MonoTime sent_at) {
   }
   if (state_ == State::kAcquiring) return Open();
   permit_.expiry_ = Max(permit_.expiry_, expiry);
-  if (was_at_risk) Tell(Notice::kRestored, Reason::kNone);
-  const bool healed = state_ == State::kDraining && drain_reason_ == Reason::kRenewalsFailed;
-  if (healed) {
+  const bool failing = state_ == State::kDraining && drain_reason_ == Reason::kRenewalsFailed;
+  if (failing && now_ >= ForcedDrainAt()) {
+    // News of a sending so old that a drain would begin at once: it extends, but heals nothing.
+    drain_end_ = permit_.expiry_;
+    return;
+  }
+  if (std::exchange(at_risk_, false)) Tell(Notice::kRestored, Reason::kNone);
+  if (failing) {
     state_ = State::kActive;
     drain_reason_ = Reason::kNone;
     drained_ = false;
   }
   const bool resumed = std::exchange(awaiting_confirmation_, false);
-  if (healed || (resumed && state_ == State::kActive)) SetValve(Valve::kOpen, Reason::kNone, false);
+  if (failing || (resumed && state_ == State::kActive))
+    SetValve(Valve::kOpen, Reason::kNone, false);
 }
 
 void Engine::Core::ScheduleRenewal(MonoTime sent_at) {
@@ -398,6 +420,7 @@ void Engine::Core::ScheduleRenewal(MonoTime sent_at) {
   round_fails_at_ = MonoTime::Never();
   next_attempt_at_ = sent_at + timing_.renew_interval + Jitter(timing_.renew_interval / 8);
   backoff_ = kBackoffMin;
+  attempt_error_.clear();
 }
 
 Duration Engine::Core::NextBackoff() {
@@ -408,7 +431,7 @@ Duration Engine::Core::NextBackoff() {
 
 void Engine::Core::AttemptFailed(const std::string& why) {
   if (state_ == State::kReleasing) return;
-  if (!why.empty()) last_error_ = why;
+  if (!why.empty()) attempt_error_ = why;
   next_attempt_at_ = now_ + NextBackoff();
   // While another attempt fits into the round, and once rounds no longer matter, go on.
   if (failed_rounds_ >= timing_.max_renew_fails || state_ != State::kActive) return;
@@ -424,7 +447,8 @@ void Engine::Core::RoundFailed() {
       Max(now_, round_end_) + timing_.renew_interval + Jitter(timing_.renew_interval / 8);
   round_end_ = Max(now_, round_end_) + timing_.budget;
   backoff_ = kBackoffMin;
-  if (!std::exchange(at_risk_, true)) Tell(Notice::kAtRisk, Reason::kRenewalsFailed, last_error_);
+  if (!std::exchange(at_risk_, true))
+    Tell(Notice::kAtRisk, Reason::kRenewalsFailed, attempt_error_);
   if (failed_rounds_ < timing_.max_renew_fails) return;
   next_attempt_at_ = now_ + NextBackoff();
   SendRead(Purpose::kAuthoritative, TermReadTimeout());
@@ -433,12 +457,17 @@ void Engine::Core::RoundFailed() {
 void Engine::Core::Lose(Reason reason, const std::string& detail) {
   CHECK(state_ != State::kReleasing, "a release under way is judged, not lost");
   const bool was_open = permit_.valve_ != Valve::kClosed;
+  const bool gone_for_good = state_ == State::kDraining && !take_back_;
+  at_risk_ = awaiting_confirmation_ = false;
+  failed_rounds_ = 0;
   last_reason_ = reason;
   lost_token_ = term_->token();
   term_.reset();
   if (op_) op_->purpose = Purpose::kAbandoned;
   state_ = State::kStandby;
   next_poll_at_ = now_;
+  // It was asked not to take the lease back; that it ran out before the release changes nothing.
+  if (gone_for_good) sit_out_ = !observer_.of_other();
   if (was_open) {
     SetValve(Valve::kClosed, reason, true);
     Tell(Notice::kLost, reason, detail);
@@ -463,7 +492,7 @@ void Engine::Core::Handle(const LostTime&) {
 
 void Engine::Core::Handle(const StartFailed& failed) {
   if (!holding() || failed.token != term_->token()) return;
-  last_error_ = failed.why;
+  start_error_ = failed.why;
   drain_reason_ = Reason::kStartFailed;
   BeginRelease();
 }

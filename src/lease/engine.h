@@ -76,6 +76,7 @@ class Engine {
 
   const Permit& permit() const;  // stable address for the engine's life
   View view() const;
+  State state() const;
   const Counters& counters() const;
   const Timing& timing() const;
 

@@ -123,7 +123,8 @@ void Engine::Core::Observe(const Answer& answer) {
     TellOf(Notice::kDuplicateId, *answer.record, "another process renews under this node id");
   }
   if (change.hands && answer.record) TellOf(Notice::kObserved, *answer.record, "");
-  if (observer_.held_by_other()) sit_out_ = false;
+  // Held, or held and given back between two looks.
+  if (observer_.of_other()) sit_out_ = false;
 }
 
 }  // namespace leasehold::lease

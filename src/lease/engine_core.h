@@ -23,6 +23,7 @@ class Engine::Core {
   void Step(base::MonoTime now, const Event& event, Effects& effects);
   base::MonoTime NextDeadline() const;
   View MakeView() const;
+  State state() const { return state_; }
 
   const Permit& permit() const { return permit_; }
   const Counters& counters() const { return counters_; }
@@ -63,6 +64,8 @@ class Engine::Core {
     std::string error;
     bool failed() const { return kind == Kind::kAmbiguous || kind == Kind::kRefused; }
   };
+  static constexpr const char* kTakesNothingBack =
+      "this process is shutting down and takes nothing back";
   // A takeover that failed after the lease was held is tried again after 1 to 30 s (DESIGN 2.6).
   static constexpr base::Duration kStartBackoffMin = base::Duration::Seconds(1);
   static constexpr base::Duration kStartBackoffMax = base::Duration::Seconds(30);
@@ -112,7 +115,7 @@ class Engine::Core {
   void Renew();
   void OnRenewAnswer(const Op& op, const Answer& answer);
   void OnTermRead(const Op& op, const Answer& answer);
-  void JudgeAnswer(const Op& op, const Answer& answer);
+  void JudgeAnswer(const Answer& answer);
   void Confirmed(MonoTime sent_at);
   void ScheduleRenewal(MonoTime sent_at);
   void AttemptFailed(const std::string& why);
@@ -126,7 +129,7 @@ class Engine::Core {
   // ---- engine_release.cc ----
   void BeginDrain(Reason reason);
   void BeginRelease();
-  void ReleaseUnopened();
+  void ReleaseUnopened(Reason reason, const std::string& why);
   void SendRelease();
   void OnReleaseAnswer(const Op& op, const Answer& answer);
   void JudgeRelease(const Answer& answer);
@@ -169,6 +172,7 @@ class Engine::Core {
 
   // Standby.
   bool app_ready_ = false;
+  bool unready_too_long_ = false;  // told, and not ready since
   bool push_working_ = false;
   MonoTime next_poll_at_;
   MonoTime last_read_sent_at_;
@@ -178,9 +182,12 @@ class Engine::Core {
   bool sit_out_ = false;     // stepped down with take_back=false: until another process has held
   bool starting_up_ = true;  // fail_if_held still looks
   bool held_at_start_ = false;
-  Version held_version_;  // with held_at_start_
+  Version held_version_;   // with held_at_start_
+  MonoTime look_ends_at_;  // with held_at_start_
   bool exhausted_told_ = false;
-  Op acquire_op_;  // the ambiguous acquisition that kConfirmAcquire resolves
+  MonoTime
+      unchanged_since_;  // when the record that an acquisition replaces was last seen to change
+  Op acquire_op_;        // the ambiguous acquisition that kConfirmAcquire resolves
 
   // A term: from a confirmed acquisition until loss or release.
   std::optional<Term> term_;
@@ -188,6 +195,8 @@ class Engine::Core {
   MonoTime round_fails_at_ = MonoTime::Never();  // nothing fits into the round any more
   MonoTime next_attempt_at_;
   Duration backoff_;
+  std::string attempt_error_;  // of the last failed attempt since the last confirmation
+  std::string start_error_;    // of the takeover that failed
   int failed_rounds_ = 0;
   bool at_risk_ = false;
   bool awaiting_confirmation_ =

@@ -73,7 +73,9 @@ void Engine::Core::RefuseStepDown(const StepDownRequest& request) {
   effects_->push_back(std::move(done));
 }
 
+// It is told once per spell, so that one which comes during an acquisition is kept for its end.
 void Engine::Core::Handle(const AppUnreadyTooLong&) {
+  unready_too_long_ = true;
   if (holding()) BeginDrain(Reason::kAppUnready);
 }
 
@@ -85,7 +87,7 @@ void Engine::Core::Handle(const Shutdown&) {
     case State::kActive:
     case State::kDraining: return BeginDrain(Reason::kShutdown);
     case State::kAcquiring:  // resolved first: an acquisition that took is released, never opened
-      if (term_) return ReleaseUnopened();
+      if (term_) return ReleaseUnopened(Reason::kShutdown, kTakesNothingBack);
       return;
     case State::kReleasing:
     case State::kStopped: return;
@@ -106,7 +108,9 @@ void Engine::Core::BeginDrain(Reason reason) {
   drained_ = false;
   drain_end_ = planned ? now_ + timing_.grace : permit_.expiry_;
   if (planned) next_attempt_at_ = Min(next_attempt_at_, now_ + kDrainingWriteDelay);
-  Tell(Notice::kDraining, reason, planned ? "" : last_error_);
+  // The round that failed waits for its end, but rounds are over: renewing goes on.
+  if (next_attempt_at_.is_never()) next_attempt_at_ = now_;
+  Tell(Notice::kDraining, reason, planned ? "" : attempt_error_);
   SetValve(Valve::kDraining, reason, false);
   if (was_drained) BeginRelease();
 }
@@ -133,18 +137,18 @@ void Engine::Core::BeginRelease() {
   if (!op_) SendRelease();  // else after the answer of the renewal under way
 }
 
-// SIGTERM came while the lease was being acquired. Who waits for a take-back is answered now: its
-// term is another.
-void Engine::Core::ReleaseUnopened() {
+// What makes holding pointless came while the lease was being acquired. Who waits for a take-back
+// is answered now: its term is another.
+void Engine::Core::ReleaseUnopened(Reason reason, const std::string& why) {
   taking_back_ = false;
-  AnswerByHolder("this process is shutting down and takes nothing back");
-  drain_reason_ = Reason::kShutdown;
+  AnswerByHolder(why);
+  drain_reason_ = reason;
   BeginRelease();
 }
 
 void Engine::Core::SendRelease() {
   if (now_ >= release_give_up_at_) {
-    return Released("not confirmed within one TTL (" + last_error_ + "); it runs out by itself");
+    return Released("not confirmed within one TTL (" + attempt_error_ + "); it runs out by itself");
   }
   Record record = OwnRecord(RecordState::kReleased, term_->token());
   record.unknown = term_->record().unknown;
@@ -174,7 +178,8 @@ void Engine::Core::JudgeRelease(const Answer& answer) {
                         answer.record->token == term_->token();
   if (!own_term) {
     Observe(answer);
-    return Released(answer.record ? "another process had taken it over"
+    return Released(answer.record ? "the record names process " + answer.record->process_id +
+                                        ", token " + std::to_string(answer.record->token)
                                   : "the store has no record of it");
   }
   if (!answer.record->held() && options_.reads_confirm) {
@@ -186,7 +191,7 @@ void Engine::Core::JudgeRelease(const Answer& answer) {
 }
 
 void Engine::Core::RetryRelease(const std::string& why) {
-  last_error_ = why;
+  attempt_error_ = why;
   release_retry_at_ = now_ + NextBackoff();
 }
 
@@ -194,7 +199,7 @@ void Engine::Core::Released(const std::string& detail) {
   released_token_ = term_->token();
   term_.reset();
   const bool start_failed = drain_reason_ == Reason::kStartFailed;
-  Tell(Notice::kReleased, drain_reason_, start_failed ? last_error_ : detail);
+  Tell(Notice::kReleased, drain_reason_, start_failed ? start_error_ : detail);
   state_ = State::kHoldOff;
   Duration hold_off = timing_.hold_off;
   if (start_failed) {
@@ -219,9 +224,9 @@ void Engine::Core::OnHoldOffRecord() {
 void Engine::Core::EndHoldOff() {
   state_ = State::kStandby;
   if (!take_back_) {
-    sit_out_ = true;
+    sit_out_ = !observer_.of_other();  // else another process has had it, and given it back already
     return AnswerByHolder(
-        "nobody took the lease within the hold-off, and take_back=false was asked for");
+        "nobody holds the lease at the end of the hold-off, and take_back=false was asked for");
   }
   taking_back_ = true;
   SettleTakeBack();

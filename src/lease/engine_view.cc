@@ -37,6 +37,7 @@ void Engine::Core::Tell(Notice notice, Reason reason, const std::string& detail)
     effect.holder_node_id = identity_.node_id;
     effect.holder_process_id = identity_.process_id;
   }
+  if (notice == Notice::kAcquired) effect.unchanged_for = now_ - unchanged_since_;
   if (notice == Notice::kDraining) effect.grace = Min(drain_end_ - now_, permit_.expiry_ - now_);
   effects_->push_back(std::move(effect));
 }
@@ -90,6 +91,7 @@ void Engine::Step(MonoTime now, const Event& event, Effects& effects) {
 }
 MonoTime Engine::NextDeadline() const { return core_->NextDeadline(); }
 const Permit& Engine::permit() const { return core_->permit(); }
+State Engine::state() const { return core_->state(); }
 View Engine::view() const { return core_->MakeView(); }
 const Counters& Engine::counters() const { return core_->counters(); }
 const Timing& Engine::timing() const { return core_->timing(); }

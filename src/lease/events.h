@@ -143,8 +143,7 @@ struct CasEffect {
   Record record;
   base::Duration timeout;
 };
-// The valve changed; the permit already says so. `cut`: nothing in flight may go on (loss, expiry,
-// grace over).
+// The valve changed; the permit already says so.
 struct ValveEffect {
   Valve valve = Valve::kClosed;
   Reason reason = Reason::kNone;
@@ -158,8 +157,9 @@ struct NoticeEffect {
   uint64_t token = 0;
   std::string holder_node_id;
   std::string holder_process_id;
-  base::Duration grace;  // kDraining
-  std::string detail;    // one sentence for people, may be empty
+  base::Duration grace;          // kDraining
+  base::Duration unchanged_for;  // kAcquired: since this process last saw the record change
+  std::string detail;            // one sentence for people, may be empty
 };
 struct StepDownDone {
   enum class Outcome {

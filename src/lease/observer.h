@@ -51,9 +51,9 @@ class Observer {
   const std::string& unusable() const {
     return unusable_;
   }  // why the record may not be overwritten; "" if it may
-  bool held_by_other() const {
-    return record_ && record_->held() && record_->process_id != self_.process_id;
-  }
+  bool of_other() const { return record_ && record_->process_id != self_.process_id; }
+  bool held_by_other() const { return of_other() && record_->held(); }
+  base::MonoTime changed_at() const { return changed_at_; }
 
  private:
   bool GoneBack(const std::optional<Record>& record) const;

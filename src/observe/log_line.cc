@@ -125,7 +125,10 @@ std::string LineBody(LogFormat format, LogLevel level, std::string_view event,
   builder.Add("level", LevelName(level), true);
   builder.Add("event", Word(event), true);
   builder.Add("msg", message, true);
-  for (const Field& field : fields) builder.Add(Word(field.key), field.text, field.quoted);
+  for (const Field& field : fields) {
+    if (!field.text.empty())
+      builder.Add(Word(field.key), field.text, field.quoted);  // empty says nothing
+  }
   return builder.Finish();
 }
 

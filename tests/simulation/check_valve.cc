@@ -60,7 +60,7 @@ class ValveChecker final : public Checker {
     }
     const auto* notice = std::get_if<lease::NoticeEffect>(&effect);
     if (notice != nullptr && notice->notice == lease::Notice::kDraining &&
-        f.now + notice->grace > f.before.expiry) {
+        f.now + notice->grace > base::Max(f.before.expiry, f.after.expiry)) {
       Broken(f, "the grace told to listeners is never more than the time to expiry",
              "promises a grace of " + Seconds(notice->grace) + " s with " +
                  Seconds(f.before.expiry - f.now) + " s to expiry");

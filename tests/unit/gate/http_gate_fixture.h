@@ -34,7 +34,8 @@ class HttpGateFixture : public testing::RawSocketFixture {
     if (app_ != nullptr) options_.upstream = app_->address();
     gate_ = MakeHttpGate(
         options_, Host{loop_, *log_, metrics_, permit_.permit, "orders", "node-1", "process-1",
-                       drain_tunnels_, [this] { ++expired_; }, [this] { ++empty_; }});
+                       drain_tunnels_, [this] { ++expired_; }, [this] { ++empty_; }, nullptr,
+                       [this] { return std::string_view(state_word_); }});
     ASSERT_TRUE(gate_->Start().ok());
   }
   void BuildOpen() {
@@ -43,18 +44,20 @@ class HttpGateFixture : public testing::RawSocketFixture {
   }
 
   void Open(uint64_t token = 7) {
+    state_word_ = "active";
     permit_.Open(base::MonoTime::Never(), token);
-    EXPECT_TRUE(gate_->SetValve({lease::Valve::kOpen, false, {}, "", "active"}).ok());
+    EXPECT_TRUE(gate_->SetValve({lease::Valve::kOpen, false, {}, ""}).ok());
   }
   void Drain(base::Duration grace = base::Duration::Seconds(10)) {
+    state_word_ = "draining";
     permit_.Set(lease::Valve::kDraining, base::MonoTime::Never(), 7);
     const base::MonoTime end = loop::Loop::Now() + grace;
-    EXPECT_TRUE(
-        gate_->SetValve({lease::Valve::kDraining, false, end, "requested", "draining"}).ok());
+    EXPECT_TRUE(gate_->SetValve({lease::Valve::kDraining, false, end, "requested"}).ok());
   }
   void CloseGate(bool lost) {
+    state_word_ = "standby";
     permit_.Close();
-    EXPECT_TRUE(gate_->SetValve({lease::Valve::kClosed, lost, {}, "", "standby"}).ok());
+    EXPECT_TRUE(gate_->SetValve({lease::Valve::kClosed, lost, {}, ""}).ok());
   }
 
   RawSocket* Client() {
@@ -150,6 +153,7 @@ class HttpGateFixture : public testing::RawSocketFixture {
   observe::Metrics metrics_;
   lease::PermitForTest permit_;
   base::Duration drain_tunnels_ = base::Duration::Millis(100);
+  std::string state_word_ = "standby";
   int expired_ = 0;
   int empty_ = 0;
   Options options_;

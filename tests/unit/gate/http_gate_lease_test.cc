@@ -376,7 +376,7 @@ TEST_F(HttpGateLeaseTest, WhileARenewalIsBeingConfirmedRequestsAreHeldAndNothing
   RawSocket* app = App();
   EXPECT_TRUE(Gets(app, "GET /1"));
   permit_.Set(lease::Valve::kHolding, base::MonoTime::Never(), 7);
-  EXPECT_TRUE(gate_->SetValve({lease::Valve::kHolding, false, {}, "", "active"}).ok());
+  EXPECT_TRUE(gate_->SetValve({lease::Valve::kHolding, false, {}, ""}).ok());
   RawSocket* held = Client(Get("", "/2"));
   EXPECT_TRUE(Holds(1));
   app->Send(Ok("one"));

@@ -145,6 +145,24 @@ TEST_F(HttpGateLimitsTest, ASilentApplicationIsA504) {
   EXPECT_TRUE(IsOver(app));
 }
 
+TEST_F(HttpGateLimitsTest, AClientThatGoesOnSendingKeepsAnEarlyAnswerAlive) {
+  options_.response_timeout = Duration::Millis(500);
+  BuildOpen();
+  RawSocket* client = Client(Post("Content-Length: 100000\r\n", "a"));
+  RawSocket* app = App();
+  EXPECT_TRUE(Gets(app, "\r\n\r\na"));
+  app->Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nx");
+  EXPECT_TRUE(Gets(client, "\r\n\r\nx"));
+  const base::MonoTime end = loop::Loop::Now() + options_.response_timeout * 2;
+  while (loop::Loop::Now() < end) {
+    client->Send("b");
+    RunFor(Duration::Millis(20));
+    app->Poll();
+  }
+  app->Send("y");
+  EXPECT_TRUE(Gets(client, "\r\n\r\nxy"));
+}
+
 TEST_F(HttpGateLimitsTest, AnUnansweredConnectIsA504) {
   options_.connect_timeout = Duration::Millis(80);
   // A backlog of one that is full: further connects get no answer.

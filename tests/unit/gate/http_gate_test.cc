@@ -195,6 +195,17 @@ TEST_F(HttpGateTest, AnswersWithoutABodyEndAtTheirHead) {
   EXPECT_TRUE(Gets(pair.client, "204 No Content"));
 }
 
+TEST_F(HttpGateTest, ALengthOfWhatHasNoBodyIsNotPassedOn) {
+  BuildOpen();
+  Pair pair = Exchange(Get(),
+                       "HTTP/1.1 103 Early Hints\r\nContent-Length: 77\r\n\r\n"
+                       "HTTP/1.1 204 No Content\r\nContent-Length: 77\r\nX-Id: 5\r\n\r\n");
+  EXPECT_TRUE(Gets(pair.client, "X-Id: 5"));
+  EXPECT_FALSE(Has(pair.client, "77")) << pair.client->received();
+  pair.client->Send(Get("", "/2"));
+  EXPECT_TRUE(Gets(pair.app, "GET /2 "));
+}
+
 TEST_F(HttpGateTest, InterimAnswersPass) {
   BuildOpen();
   Pair pair = Exchange(Get(), "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + Ok());
@@ -242,7 +253,7 @@ TEST_F(HttpGateTest, ForwardedHeadersOfAProxyBeforeUsAreKeptButNotTheirDisguises
   BuildOpen();
   Pair pair = Exchange(Get("X-Forwarded-Proto: https\r\nX-Forwarded-Host: shop\r\n"
                            "X-Forwarded-For: 10.0.0.8\r\nx-forwarded-for: 10.0.0.9\r\n"
-                           "X_Forwarded_For: 6.6.6.6\r\nX_Forwarded_Proto: gopher\r\n"),
+                           "X_Forwarded_For: 6.6.6.6\r\nX.Forwarded-Proto: gopher\r\n"),
                        Ok());
   EXPECT_TRUE(Has(pair.app, "X-Forwarded-Proto: https\r\n"));
   EXPECT_TRUE(Has(pair.app, "X-Forwarded-Host: shop\r\n"));

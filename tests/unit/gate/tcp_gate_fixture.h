@@ -41,21 +41,20 @@ class TcpGateFixture : public testing::RawSocketFixture {
 
   base::Status Open() {
     permit_.Open();
-    return gate_->SetValve({lease::Valve::kOpen, false, {}, "", "active"});
+    return gate_->SetValve({lease::Valve::kOpen, false, {}, ""});
   }
   void Hold() {
     permit_.Set(lease::Valve::kHolding, base::MonoTime::Never());
-    EXPECT_TRUE(gate_->SetValve({lease::Valve::kHolding, false, {}, "", "active"}).ok());
+    EXPECT_TRUE(gate_->SetValve({lease::Valve::kHolding, false, {}, ""}).ok());
   }
   void Drain(base::Duration grace) {
     const base::MonoTime end = loop::Loop::Now() + grace;
     permit_.Set(lease::Valve::kDraining, base::MonoTime::Never());
-    EXPECT_TRUE(
-        gate_->SetValve({lease::Valve::kDraining, false, end, "requested", "draining"}).ok());
+    EXPECT_TRUE(gate_->SetValve({lease::Valve::kDraining, false, end, "requested"}).ok());
   }
   void CloseGate(bool lost) {
     permit_.Close();
-    EXPECT_TRUE(gate_->SetValve({lease::Valve::kClosed, lost, {}, "", "standby"}).ok());
+    EXPECT_TRUE(gate_->SetValve({lease::Valve::kClosed, lost, {}, ""}).ok());
   }
 
   base::Address Listening() const {

@@ -366,5 +366,49 @@ TEST_F(Acquiring, OurNodeIdBeatingUnderAnotherProcessIsToldOnce) {
   EXPECT_EQ(told, 1);
 }
 
+TEST_F(Acquiring, FailIfHeldLooksForOneWindowAndNotLonger) {
+  options_.fail_if_held = true;
+  Make();  // the application is not ready, so that this process only looks
+  Feed(Tick{});
+  const MonoTime first_look = now_;
+  while (now_ < first_look + timing().Window(timing().ttl)) {
+    AnswerRecord(Other(3, 5));
+    while (None<ReadEffect>()) TickNext();
+  }
+  AnswerRecord(Other(3, 5));  // a dead holder
+  while (None<ReadEffect>()) TickNext();
+  AnswerRecord(Other(4, 9));  // another instance took it over
+  EXPECT_EQ(state(), State::kStandby);
+}
+
+TEST_F(Acquiring, FailIfHeldIsSatisfiedByALeaseThatIsFreeAtTheStart) {
+  options_.fail_if_held = true;
+  Make();
+  Feed(Tick{});
+  AnswerAbsent();
+  for (uint64_t beat = 1; beat < 4; ++beat) {
+    while (None<ReadEffect>()) TickNext();
+    AnswerRecord(Other(1, beat));
+  }
+  EXPECT_EQ(state(), State::kStandby);
+}
+
+TEST_F(Acquiring, TheTakeoverTellsForHowLongTheRecordHadNotChanged) {
+  Start();
+  AnswerRecord(Other(3, 5));
+  const MonoTime seen_at = now_;
+  while (None<CasEffect>()) {
+    if (!None<ReadEffect>()) AnswerRecord(Other(3, 5));
+    TickNext();
+  }
+  AnswerApplied();
+  Duration unchanged_for;
+  while (const auto told = Take<NoticeEffect>()) {
+    if (told->notice == Notice::kAcquired) unchanged_for = told->unchanged_for;
+  }
+  EXPECT_EQ(unchanged_for, now_ - seen_at);
+  EXPECT_GE(unchanged_for, timing().ttl);
+}
+
 }  // namespace
 }  // namespace leasehold::test

@@ -405,5 +405,59 @@ TEST_F(Renewing, TheSameStartAndEventsGiveTheSameEffectsByteForByte) {
   EXPECT_GT(first.size(), 1000u);
 }
 
+// Two rounds hang and so end late; in the third the store refuses at once. The round's end then
+// lies behind the forced drain.
+TEST_F(Renewing, TheForcedDrainRenewsAlsoWhenItBeginsBetweenTwoRounds) {
+  Hold();
+  const MonoTime confirmed = sent_at_;
+  while (engine_->view().failed_rounds < 2) TickNext();
+  while (state() == State::kActive) {
+    while (!None<CasEffect>()) AnswerRefused("refused");
+    TickNext();
+  }
+  ASSERT_EQ(state(), State::kDraining);
+  ASSERT_EQ(engine_->view().failed_rounds, 2) << "else this shows nothing";
+  ASSERT_EQ(now_, confirmed + timing().forced_drain_after);
+  EXPECT_FALSE(None<CasEffect>());
+  AnswerApplied();
+  EXPECT_EQ(state(), State::kActive);
+}
+
+TEST_F(Renewing, LostTimeToldAsAtRiskIsToldAsRestoredAlsoAfterAnAnswerThatConfersNothing) {
+  Hold();
+  TickToRenewal();
+  Advance(Duration::Millis(5));
+  Feed(LostTime{});
+  ASSERT_TRUE(Told(Notice::kAtRisk));
+  AnswerApplied();  // sent before the loss of time
+  EXPECT_FALSE(Told(Notice::kRestored));
+  EXPECT_TRUE(engine_->view().at_risk);
+  AnswerApplied();
+  EXPECT_TRUE(Told(Notice::kRestored));
+  EXPECT_FALSE(engine_->view().at_risk);
+}
+
+TEST_F(Renewing, WhoLostTheLeaseIsNotAtRiskAnyMore) {
+  Hold();
+  TickUntil(now_ + timing().ttl);
+  ASSERT_FALSE(engine_->view().holding);
+  EXPECT_FALSE(engine_->view().at_risk);
+  EXPECT_EQ(engine_->view().failed_rounds, 0);
+}
+
+TEST_F(Renewing, AtRiskTellsWhyTheWriteFailedAlsoIfTheReadAfterItWorked) {
+  Hold();
+  while (!Told(Notice::kAtRisk)) {
+    if (!None<CasEffect>()) AnswerAmbiguous();
+    if (!None<ReadEffect>()) AnswerRecord(last_write_);
+    if (!Told(Notice::kAtRisk)) TickNext();
+  }
+  std::string detail;
+  while (const auto told = Take<NoticeEffect>()) {
+    if (told->notice == Notice::kAtRisk) detail = told->detail;
+  }
+  EXPECT_EQ(detail, "no answer");
+}
+
 }  // namespace
 }  // namespace leasehold::test

@@ -404,5 +404,73 @@ TEST_F(SteppingDown, NoWriteWithTheOldTokenFollowsItsRelease) {
   }
 }
 
+TEST_F(SteppingDown, SittingOutEndsWhenAnotherProcessHeldAndGaveBackBetweenTwoLooks) {
+  Release(false);
+  PassHoldOff();
+  ASSERT_EQ(state(), State::kStandby);
+  Record passed = Other(2, 7);
+  passed.state = RecordState::kReleased;
+  while (None<ReadEffect>()) TickNext();
+  AnswerRecord(passed);
+  EXPECT_EQ(Must<CasEffect>().purpose, CasEffect::Purpose::kAcquire);
+}
+
+TEST_F(SteppingDown, AnotherProcessThatHeldWithinTheHoldOffLeavesNobodySittingOut) {
+  Release(false);
+  released_ = Other(2, 7);
+  released_.state = RecordState::kReleased;
+  PassHoldOff();
+  EXPECT_EQ(Must<CasEffect>().purpose, CasEffect::Purpose::kAcquire);
+}
+
+TEST_F(SteppingDown, ALeaseThatRanOutDuringADrainWithoutTakeBackIsNotTakenBack) {
+  HoldAndAsk(false);
+  TickUntil(now_ + timing().ttl);
+  ASSERT_EQ(state(), State::kStandby);
+  Forget();
+  while (None<ReadEffect>()) TickNext();
+  AnswerRecord(last_write_);
+  TickFor(timing().ttl * 2);
+  EXPECT_TRUE(None<CasEffect>()) << Effects();
+}
+
+TEST_F(SteppingDown, AnApplicationUnreadyForTooLongDuringTheAcquisitionOpensNothing) {
+  Start();
+  AnswerAbsent();
+  Feed(AppState{false});
+  Feed(AppUnreadyTooLong{});
+  AnswerApplied();
+  EXPECT_FALSE(MayAct());
+  EXPECT_EQ(Must<CasEffect>().purpose, CasEffect::Purpose::kRelease);
+}
+
+TEST_F(SteppingDown, SigtermDuringAnAcquisitionAsksAStoreThatFailsAtOnceWithPauses) {
+  Start();
+  AnswerAbsent();
+  const MonoTime sent_at = now_;
+  Feed(Shutdown{});
+  AnswerAmbiguous();
+  int reads = 0;
+  while (state() == State::kAcquiring && reads < 1000) {
+    if (None<ReadEffect>()) TickNext();
+    if (!None<ReadEffect>()) AnswerReadFailed();
+    ++reads;
+  }
+  EXPECT_EQ(state(), State::kStopped);
+  EXPECT_GE(now_, sent_at + timing().ttl) << "not while the attempt could still matter";
+  EXPECT_LE(reads, 100);
+}
+
+TEST_F(SteppingDown, AFailedStartIsReleasedWithItsReason) {
+  Hold();
+  Feed(StartFailed{1, "port 80 is in use"});
+  AnswerApplied();
+  std::string detail;
+  while (const auto told = Take<NoticeEffect>()) {
+    if (told->notice == Notice::kReleased) detail = told->detail;
+  }
+  EXPECT_EQ(detail, "port 80 is in use");
+}
+
 }  // namespace
 }  // namespace leasehold::test
