@@ -14,10 +14,12 @@ bool Is(std::string_view name, std::string_view lower) {
                     [](char a, char b) { return Lower(a) == b; });
 }
 
-// The same, with '_' taken for '-'.
+// The same, with every sign taken for '-'.
 bool IsFolded(std::string_view name, std::string_view lower) {
-  return std::equal(name.begin(), name.end(), lower.begin(), lower.end(),
-                    [](char a, char b) { return Lower(a == '_' ? '-' : a) == b; });
+  return std::equal(name.begin(), name.end(), lower.begin(), lower.end(), [](char a, char b) {
+    const char c = Lower(a);
+    return (b == '-' && !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) || c == b;
+  });
 }
 
 HeaderId Pick(bool yes, HeaderId id) { return yes ? id : HeaderId::kOther; }

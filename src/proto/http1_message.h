@@ -9,8 +9,8 @@
 namespace leasehold::proto::http1 {
 
 // Headers that framing, forwarding and gates care about, recognised once while parsing. Names of
-// Lease-* and X-Forwarded-* are also recognised with '_' for '-': CGI-style servers fold both into
-// one variable, so "Lease_Fencing_Token" would forge ours there.
+// Lease-* and X-Forwarded-* are also recognised with any other sign for '-': CGI-style servers fold
+// '_', and some '.' and the rest, into one variable, so "Lease_Fencing.Token" would forge ours there.
 enum class HeaderId : uint8_t {
   kOther,
   kConnection,

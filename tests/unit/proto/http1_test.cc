@@ -176,10 +176,11 @@ TEST_F(Http1Test, ConnectionTokensAreUnderstood) {
 
 TEST_F(Http1Test, LeaseHeadersAreRecognisedInEveryDisguise) {
   for (const char* name : {"Lease-Fencing-Token", "LEASE-fencing-TOKEN", "lease_fencing_token",
-                           "Lease-Holder", "Lease_Name", "lease-sequence"}) {
+                           "Lease-Holder", "Lease_Name", "lease-sequence", "Lease.Fencing!Token"}) {
     EXPECT_EQ(ClassifyHeader(name), HeaderId::kLease) << name;
   }
   EXPECT_EQ(ClassifyHeader("Lease-Fencing-Tokens"), HeaderId::kOther);
+  EXPECT_EQ(ClassifyHeader("LeasexFencing-Token"), HeaderId::kOther);
 }
 
 TEST_F(Http1Test, ExpectContinueIsSeenAndOtherExpectationsAreRefused) {
