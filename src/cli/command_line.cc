@@ -82,10 +82,18 @@ constexpr const char* kWaitFooter =
     "  leasehold wait --for active --timeout 30s orders && ./work\n";
 
 constexpr const char* kDrainedFooter =
-    "Says over the signal socket that this listener has finished its work, so that the step-down\n"
-    "need not wait for the end of the grace. Without --token: the token now draining.\n"
+    "Says over the signal socket that a listener has finished its work, so that the step-down "
+    "need\n"
+    "not wait for the end of the grace. A step-down waits for who registered on the socket and "
+    "for\n"
+    "nobody else; --name speaks for the clients of your user id that registered under that name:\n"
+    "  {\"op\":\"register\",\"name\":\"worker\"}\n"
+    "Without --name it counts for nobody, and shows for how many is still waited. Without "
+    "--token:\n"
+    "the token now draining. Ends with 1 when nobody is registered under the name, with 3 when\n"
+    "nothing drains, with 6 when the lease is not held any more.\n"
     "Example:\n"
-    "  leasehold drained orders --token 12 --socket /run/leasehold/leasehold.sock\n";
+    "  leasehold drained orders --name worker --socket /run/leasehold/leasehold.sock\n";
 
 // The texts CLI11 collects; turned into typed values after it is done.
 struct Texts {
@@ -234,6 +242,9 @@ class Parser {
     AddLease(sub);
     AddConfig(sub, "Take the socket from this configuration");
     sub->add_option("--socket", command_.socket, "The sidecar's signal socket")->type_name("PATH");
+    sub->add_option("--name", command_.client_name,
+                    "For the clients that registered under this name")
+        ->type_name("NAME");
     sub->add_option("--token", texts_.token, "The token that lease.draining told")
         ->type_name("TOKEN");
     AddTimeout(sub, "How long to wait for the answer");

@@ -24,7 +24,8 @@ struct CommandLine {
   // Which running sidecar: the URL wins over the configuration's; neither: http://127.0.0.1:9090.
   std::string admin;
   std::string token_file;
-  std::string socket;  // drained
+  std::string socket;       // drained
+  std::string client_name;  // drained: for whom it is said; empty: for nobody but this connection
 
   std::string lease;                            // empty: the only one there is
   std::optional<std::string> expected_node_id;  // step-down

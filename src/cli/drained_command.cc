@@ -136,9 +136,11 @@ int Tell(const Json& answer, const CommandLine& command, Console& console) {
     }
     return kOk;
   }
-  const std::string code = answer.String("error").value_or("error");
-  console.err << "leasehold: " << Shown(answer.String("detail").value_or("refused: " + code))
-              << "\n";
+  // An answer says error and detail; an {"event":"error"} line, code and message.
+  const std::string code = answer.String("error").value_or(answer.String("code").value_or("error"));
+  const std::string why =
+      answer.String("detail").value_or(answer.String("message").value_or("refused: " + code));
+  console.err << "leasehold: " << Shown(why) << "\n";
   if (code == "not_holder") return kNotHolder;
   return code == "not_draining" ? kFailedPrecondition : kFailed;
 }
@@ -163,6 +165,7 @@ int DrainedCommand(const CommandLine& command, loop::Loop& loop, Console& consol
   }
   const Result<Json> hello = socket.Next();
   if (!hello) return FailOf(console, command.json, *path, hello.error());
+  if (hello->String("event") == "error") return Tell(*hello, command, console);  // not let in
   std::string lease = command.lease;
   std::optional<uint64_t> token = command.token;
   if (const base::Status chosen = Choose(*hello, lease, token); !chosen) {
@@ -171,7 +174,9 @@ int DrainedCommand(const CommandLine& command, loop::Loop& loop, Console& consol
   std::string line;
   base::JsonWriter json(line);
   json.BeginObject().Member("op", "drained").Member("lease", lease);
-  json.Key("token").Token(*token).EndObject();
+  json.Key("token").Token(*token);
+  if (!command.client_name.empty()) json.Member("name", command.client_name);
+  json.EndObject();
   socket.Send(line);
   for (;;) {
     const Result<Json> answer = socket.Next();

@@ -134,6 +134,16 @@ class StepDown {
     return text ? Shown(*text) : "";
   }
 
+  // What else the retry must say to ask the same of the same sidecar.
+  std::string SameWay() const {
+    std::string flags;
+    if (!command_.take_back) flags += " --no-take-back";
+    if (!command_.admin.empty()) flags += " --admin " + Shown(command_.admin);
+    if (!command_.token_file.empty()) flags += " --token-file " + Shown(command_.token_file);
+    if (command_.config_given) flags += " -c " + Shown(command_.config);
+    return flags;
+  }
+
   // The outcome is not known. `answer`: the sidecar itself said so.
   int Unknown(ExitCode code, const std::string& why, const ApiAnswer* answer = nullptr) {
     const std::string token = std::to_string(expected_.token);
@@ -141,7 +151,7 @@ class StepDown {
                  << "It may have been stepped down. To try again, use exactly these values, which "
                     "cannot step down\na successor:\n  leasehold step-down "
                  << Shown(lease_) << " --yes --expected-node-id " << Shown(expected_.node_id)
-                 << " --expected-token " << token << "\n";
+                 << " --expected-token " << token << SameWay() << "\n";
     if (!command_.json) return code;
     if (answer != nullptr) {
       PrintJson(console_, *answer);

@@ -149,11 +149,14 @@ TEST_F(CommandsTest, StepDownThatTimesOutCarriesTheValuesToRetryWith) {
   FakeApi silent(loop_);
   silent.On(kDescribe, kDescribed);
   silent.On(kStepDown, FakeApi::Answer{200, "", FakeApi::Behaviour::kSilent});
-  EXPECT_EQ(
-      RunPlain({"step-down", "orders", "--yes", "--timeout", "100ms", "--admin", silent.url()}),
-      kTimedOut);
+  EXPECT_EQ(RunPlain({"step-down", "orders", "--yes", "--timeout", "100ms", "--no-take-back",
+                      "--admin", silent.url()}),
+            kTimedOut);
   ExpectErr("the outcome is unknown");
-  ExpectErr("step-down orders --yes --expected-node-id node-a --expected-token 7");
+  ExpectErr(
+      "step-down orders --yes --expected-node-id node-a --expected-token 7 --no-take-back "
+      "--admin " +
+      silent.url() + "\n");
 }
 
 TEST_F(CommandsTest, StepDownWhoseConnectionIsLostCarriesTheValuesInJsonToo) {

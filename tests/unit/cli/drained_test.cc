@@ -84,6 +84,30 @@ TEST_F(DrainedTest, TakesLeaseAndTokenFromTheGreeting) {
   EXPECT_EQ(out_.str(), "drained; still waiting for 1\n");
 }
 
+TEST_F(DrainedTest, SpeaksForARegisteredName) {
+  EXPECT_EQ(Run({"drained", "--name", "worker"}), kOk) << err_.str();
+  EXPECT_EQ(received_,
+            "{\"op\":\"drained\",\"lease\":\"orders\",\"token\":\"12\",\"name\":\"worker\"}\n");
+}
+
+TEST_F(DrainedTest, ANameThatNobodyRegisteredIsAFailure) {
+  answer_ = R"({"op":"drained","ok":false,"error":"not_registered","detail":"nobody is \"w\""})";
+  EXPECT_EQ(Run({"drained", "--name", "w"}), kFailed);
+  EXPECT_NE(err_.str().find("nobody is \"w\""), std::string::npos) << err_.str();
+}
+
+TEST_F(DrainedTest, ARefusedConnectionSaysWhyAndIsNotTakenForAGreeting) {
+  hello_ = R"({"event":"error","code":"refused","message":"user id 7 is not in allow_uids"})";
+  EXPECT_EQ(Run({"drained"}), kFailed);
+  EXPECT_NE(err_.str().find("user id 7"), std::string::npos) << err_.str();
+}
+
+TEST_F(DrainedTest, AnErrorLineSaysWhy) {
+  answer_ = R"({"event":"error","code":"invalid","message":"\"name\" must be a word"})";
+  EXPECT_EQ(Run({"drained", "--name", "a b"}), kFailed);
+  EXPECT_NE(err_.str().find("must be a word"), std::string::npos) << err_.str();
+}
+
 TEST_F(DrainedTest, PassesOverEventsThatComeBeforeTheAnswer) {
   answer_ = R"({"event":"gate.draining","lease":"orders"})"
             "\n" +
