@@ -107,10 +107,7 @@ void Downstream::Answer(int status, std::string_view type, std::string_view deta
   AnswerSent();
 }
 
-void Downstream::RefuseConnection() {
-  gate_.Finished(ticket_);
-  AnswerRefusal(Refusal::kMaxConnections);
-}
+void Downstream::RefuseConnection() { AnswerRefusal(Refusal::kMaxConnections); }
 
 void Downstream::RefuseHeld(Refusal reason) { AnswerRefusal(reason); }
 
@@ -132,6 +129,15 @@ void Downstream::Cut() {
   stream_->ResetOnClose();
   if (ticket_.admitted() && !counted_) gate_.CountCut();
   LeaveUpstream(true);
+  Close();
+}
+
+void Downstream::EndWithGate() {
+  if (state_ == State::kHeld) {
+    AnswerRefusal(Refusal::kClosed);
+  } else {
+    OnShut(false, true);
+  }
   Close();
 }
 

@@ -80,6 +80,15 @@ void Downstream::OnEnd() {
   }
 }
 
+// Answers of our own need no permit (nothing else is left when the valve is closed, save what
+// on_loss = "finish" lets go on); what the application said does, also when it had to wait.
+bool Downstream::MayFlush() {
+  if (!ticket_.admitted() || gate_.core().valve() == lease::Valve::kClosed) return true;
+  if (gate_.MayPass()) return true;
+  stream_->ResetOnClose();  // what was sent of it must not look complete
+  return false;
+}
+
 void Downstream::OnDrained() {
   if (state_ == State::kFlushing) {
     FinishExchange();

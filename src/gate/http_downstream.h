@@ -40,6 +40,9 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   // nothing came for a while, else told on its next answer. `cut`: what is in flight ends here.
   void OnShut(bool lost, bool cut);
   void OnSweep(base::MonoTime now);
+  // The gate is being destroyed (the process ends): who got no byte of an answer, held ones too, is
+  // refused; an answer under way is cut, so that it does not look complete.
+  void EndWithGate();
 
  private:
   friend class HttpGate;
@@ -61,6 +64,7 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   // ---- loop::StreamListener: the client ----
   void OnData(std::span<const char> bytes) override;
   void OnEnd() override;
+  bool MayFlush() override;
   void OnDrained() override;
   void OnClosed(const base::Error& error) override;
 
@@ -88,6 +92,7 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   void OnUpstreamEnd() override;
   void OnUpstreamBroken() override;
   void OnUpstreamDrained() override;
+  bool MaySendUpstream() override;
   bool OnResponseHead(Outgoing& out, std::string_view rest);
   bool RelayInterim(Outgoing& out);
   void RelayFinal(Outgoing& out);

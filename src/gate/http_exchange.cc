@@ -168,7 +168,12 @@ void Downstream::OnUpstreamEnd() {
   FinishResponse(out, false);
 }
 
-void Downstream::OnUpstreamBroken() { UpstreamFailed("it reset the connection"); }
+void Downstream::OnUpstreamBroken() {
+  if (!gate_.MayPass()) return Cut();  // perhaps by us: MaySendUpstream said no
+  UpstreamFailed("it reset the connection");
+}
+
+bool Downstream::MaySendUpstream() { return gate_.MayPass(); }
 
 void Downstream::OnUpstreamDrained() {
   if (state_ == State::kActive && !request_done_ && !awaiting_continue_) ResumeInput();

@@ -61,8 +61,8 @@ HttpGate::HttpGate(const Options& options, Host host_in)
 }
 
 HttpGate::~HttpGate() {
-  while (!downstreams_.empty()) downstreams_.back()->Close();
-  CloseTunnels(false);
+  while (!downstreams_.empty()) downstreams_.back()->EndWithGate();
+  CloseTunnels(true);
 }
 
 base::Status HttpGate::Start() { return Listen(); }

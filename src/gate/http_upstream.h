@@ -27,6 +27,7 @@ class UpstreamUser {
   virtual void OnUpstreamEnd() = 0;      // in order
   virtual void OnUpstreamBroken() = 0;   // reset
   virtual void OnUpstreamDrained() = 0;  // its write queue is empty again
+  virtual bool MaySendUpstream() = 0;    // may queued bytes still go to the application?
 
  protected:
   ~UpstreamUser() = default;
@@ -49,6 +50,7 @@ class Upstream final : public loop::StreamListener {
   friend class UpstreamPool;
   void OnData(std::span<const char> bytes) override;
   void OnEnd() override;
+  bool MayFlush() override { return user_ == nullptr || user_->MaySendUpstream(); }
   void OnDrained() override;
   void OnClosed(const base::Error& error) override;
 

@@ -27,6 +27,10 @@ class TcpGate final : public GateFrame, public TcpConnection::Owner {
             "Connections given up because the upstream could not be reached in time.",
             {{"gate", options.name}, {"lease", this->host().lease}})),
         upstream_log_(kUpstreamLogInterval) {}
+  // The process ends: what is left, held or carried, is reset like everything that is cut.
+  ~TcpGate() override {
+    while (!connections_.empty()) RemoveWithReset(connections_.front());
+  }
 
   base::Status Start() override;
 

@@ -110,6 +110,7 @@ void SocketStream::Enqueue(std::string_view bytes) {
 }
 
 void SocketStream::Flush() {
+  if (listener_ != nullptr && !listener_->MayFlush()) return Break(ECANCELED);
   const iovec rest{queue_.data() + queue_head_, queued()};
   queue_head_ += SendPieces({&rest, 1});
   if (broken_ || queued() > 0) return;

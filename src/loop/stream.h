@@ -26,6 +26,9 @@ class StreamListener {
   virtual void OnData(std::span<const char> bytes) = 0;
   // The peer has sent its last byte (half-close). Writing is still possible.
   virtual void OnEnd() = 0;
+  // May bytes that waited in the write queue still be sent? Asked before any of them leaves. False
+  // drops them and breaks the connection (OnClosed): a queue must not outlive the right to send.
+  virtual bool MayFlush() { return true; }
   // The write queue, which was not empty, is empty now.
   virtual void OnDrained() = 0;
   // The connection is broken (reset, TCP user time-out, TLS failure, write failed). Called once;

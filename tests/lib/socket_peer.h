@@ -31,6 +31,7 @@ class SocketPeer final : public loop::StreamListener {
     ++ends;
     if (on_end) on_end();
   }
+  bool MayFlush() override { return may_flush; }
   void OnDrained() override {
     ++drains;
     if (on_drained) on_drained();
@@ -47,6 +48,7 @@ class SocketPeer final : public loop::StreamListener {
   std::unique_ptr<loop::Stream> Release() { return std::move(stream_); }
 
   std::string received;
+  bool may_flush = true;
   int ends = 0;
   int drains = 0;
   int closes = 0;

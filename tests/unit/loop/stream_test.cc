@@ -157,6 +157,21 @@ TEST_P(StreamTest, StoppedReaderBoundsMemoryAndGetsEverythingLater) {
   EXPECT_EQ(a_.drains, 1);
 }
 
+TEST_P(StreamTest, WhatWaitedIsNotSentOnceTheListenerForbidsIt) {
+  const std::string bytes(1 << 20, 'x');
+  a_.stream().Write(bytes);
+  const size_t left_at_once = bytes.size() - a_.stream().queued();
+  ASSERT_LT(left_at_once, bytes.size());
+  a_.may_flush = false;
+  AdoptB();  // the peer reads: the socket becomes writable again
+  ASSERT_TRUE(RunUntil([&] { return a_.closes == 1; }, Duration::Seconds(5)));
+  EXPECT_EQ(a_.stream().queued(), 0u);
+  a_.Destroy();
+  ASSERT_TRUE(RunUntil([&] { return b_.ends + b_.closes == 1; }, Duration::Seconds(5)));
+  EXPECT_EQ(b_.received.size(), left_at_once)
+      << "not one byte more than the kernel had taken before";
+}
+
 TEST_P(StreamTest, StopReadingInsideACallbackHoldsTheRestAndTheEnd) {
   AdoptB();
   b_.on_data = [&] { b_.stream().StopReading(); };
