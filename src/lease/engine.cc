@@ -402,7 +402,7 @@ void Engine::Core::Confirmed(MonoTime sent_at) {
   if (failing && now_ >= ForcedDrainAt()) {
     // News of a sending so old that a drain would begin at once: it extends, but heals nothing.
     drain_end_ = permit_.expiry_;
-    return;
+    return SetValve(Valve::kDraining, Reason::kRenewalsFailed, false);
   }
   if (std::exchange(at_risk_, false)) Tell(Notice::kRestored, Reason::kNone);
   if (failing) {
