@@ -159,14 +159,12 @@ LeaseDriver::LeaseDriver(Host host, const lease::Options& options, const lease::
       engine_(options, identity, seed, Loop::Now(), memory),
       deadline_(host_.loop, [this] { Feed(lease::Tick{}); }),
       probe_(host_.loop, [this] { ProbeWrite(); }),
-      waiting_since_(Loop::Now()),
       renew_seconds_(host_.metrics.AddHistogram(
           "leasehold_lease_renew_seconds", "Time from sending a renewal to its answer, by lease.",
           {{"lease", options.name}}, observe::LatencyBounds())),
       takeover_seconds_(host_.metrics.AddHistogram(
           "leasehold_lease_takeover_seconds",
-          "Time from this standby's last sight of a change in the record, or its own start, to "
-          "holding.",
+          "Time from this process's last sight of a change in the record to holding.",
           {{"lease", options.name}},
           {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120, 600})) {
   MakeCounters();
@@ -181,8 +179,8 @@ void LeaseDriver::MakeCounters() {
                               Reason::kHostFrozen, Reason::kStoreRegressed}) {
     Counter(kLosses, {{"reason", std::string(lease::ReasonName(reason))}});
   }
-  for (const Reason reason :
-       {Reason::kRequested, Reason::kShutdown, Reason::kRenewalsFailed, Reason::kAppUnready}) {
+  for (const Reason reason : {Reason::kRequested, Reason::kShutdown, Reason::kRenewalsFailed,
+                              Reason::kAppUnready, Reason::kStartFailed}) {
     Counter(kStepDowns, {{"reason", std::string(lease::ReasonName(reason))}});
   }
   using Outcome = store::CasResult::Outcome;
@@ -219,6 +217,7 @@ void LeaseDriver::Start() {
 // ---- events in ----
 
 void LeaseDriver::Feed(lease::Event event) {
+  if (stopped_) return;  // nothing is looked at any more, and other leases may go on for long
   queue_.push_back(std::move(event));
   if (!pumping_) Pump();
 }
@@ -295,6 +294,13 @@ void LeaseDriver::OnWatch(store::WatchEvent event) {
 
 void LeaseDriver::StepDown(const admin::StepDownAsk& ask,
                            std::function<void(const lease::StepDownDone&)> done) {
+  if (stopped_) {
+    lease::StepDownDone unknown;
+    unknown.expected = ask.expected;
+    unknown.detail = "this process has stopped and does not watch who takes the lease";
+    host_.loop.Post([done = std::move(done), unknown] { done(unknown); });
+    return;
+  }
   lease::StepDownRequest request;
   request.request = next_request_++;
   request.expected = ask.expected;
@@ -388,17 +394,16 @@ void LeaseDriver::CountNotice(const lease::NoticeEffect& effect) {
       sequence_ = 0;
       host_.remember(options_.name, effect.token, options_.ttl);
       Counter(kAcquisitions, {}).Add();
-      takeover_seconds_.Observe((Loop::Now() - waiting_since_).seconds());
+      takeover_seconds_.Observe(effect.unchanged_for.seconds());
       return;
-    case lease::Notice::kLost:
-      waiting_since_ = Loop::Now();
-      Counter(kLosses, by_reason).Add();
-      return;
+    case lease::Notice::kLost: Counter(kLosses, by_reason).Add(); return;
     case lease::Notice::kDraining: Counter(kStepDowns, by_reason).Add(); return;
     case lease::Notice::kTokenRegression: Counter(kTokenRegressions, {}).Add(); return;
-    case lease::Notice::kReleased: waiting_since_ = Loop::Now(); return;
+    case lease::Notice::kReleased:
+      // Given back without a drain: it is told nowhere else.
+      if (effect.reason == lease::Reason::kStartFailed) Counter(kStepDowns, by_reason).Add();
+      return;
     case lease::Notice::kObserved:
-      waiting_since_ = Loop::Now();
       if (const lease::View view = engine_.view(); view.seen) {
         host_.remember(options_.name, effect.token, view.seen->ttl());
       }
@@ -440,30 +445,30 @@ void LeaseDriver::ProbeWrite() {
   if (stopped_) return;
   probe_.StartAfter(kWriteProbeInterval);
   // A holder proves it with every renewal.
-  if (permit().valve() != lease::Valve::kClosed) {
-    write_trouble_.clear();
-    return;
-  }
+  if (permit().valve() != lease::Valve::kClosed) return SetWriteTrouble("");
   host_.store.ProbeWrite(
-      options_.name, kWriteProbeTimeout, [this, alive = alive_](base::Status status) {
+      options_.name, kWriteProbeTimeout, [this, alive = alive_](const base::Status& status) {
         if (!*alive) return;
         // Unreachable is the lease calls' own news; refused is what would surprise a takeover.
         const bool refused = !status && status.error().code == base::ErrorCode::kRefused;
-        const std::string trouble = refused ? status.error().message : "";
-        if (trouble == write_trouble_) return;
-        write_trouble_ = trouble;
-        observe::Event event;
-        event.name = refused ? "store.degraded" : "store.recovered";
-        event.lease = options_.name;
-        event.detail = trouble;
-        event.at = Loop::WallNow();
-        const auto level = refused ? observe::LogLevel::kWarn : observe::LogLevel::kInfo;
-        host_.log.Write(level, event.name,
-                        refused ? "this standby could not write the lease if it had to: " + trouble
-                                : "this standby could write the lease again",
-                        {{"lease", options_.name}});
-        host_.events.Publish(std::move(event));
+        SetWriteTrouble(refused ? status.error().message : "");
       });
+}
+
+void LeaseDriver::SetWriteTrouble(const std::string& trouble) {
+  if (trouble == write_trouble_) return;
+  write_trouble_ = trouble;
+  const bool refused = !trouble.empty();
+  observe::Event event;
+  event.name = refused ? "store.degraded" : "store.recovered";
+  event.lease = options_.name;
+  event.detail = trouble;
+  event.at = Loop::WallNow();
+  host_.log.Write(refused ? observe::LogLevel::kWarn : observe::LogLevel::kInfo, event.name,
+                  refused ? "this standby could not write the lease if it had to: " + trouble
+                          : "this process could write the lease again",
+                  {{"lease", options_.name}});
+  host_.events.Publish(std::move(event));
 }
 
 // ---- views ----
@@ -472,6 +477,11 @@ admin::LeaseView LeaseDriver::View() const {
   admin::LeaseView view;
   const MonoTime now = Loop::Now();
   view.view = engine_.view();
+  // Our own writes get their wall clock on the way to the store; the engine knows none.
+  if (std::optional<lease::Record>& seen = view.view.seen;
+      seen && seen->process_id == identity_.process_id && seen->acquired_at_unix_ms == 0) {
+    seen->acquired_at_unix_ms = acquired_at_unix_ms_;
+  }
   view.timing = engine_.timing();
   view.may_act = permit().MayAct(now);
   if (view.may_act) view.to_expiry = permit().expiry() - now;

@@ -95,6 +95,7 @@ class LeaseDriver {
   void CheckDrained();
   void Arm();
   void ProbeWrite();
+  void SetWriteTrouble(const std::string& trouble);
   void MakeCounters();
   observe::Counter& Counter(const CounterName& counter, observe::Labels labels);
   void CountNotice(const lease::NoticeEffect& effect);
@@ -114,8 +115,6 @@ class LeaseDriver {
   bool look_posted_ = false;
   bool stopped_ = false;
   int64_t acquired_at_unix_ms_ = 0;  // of the term under way, for people
-  base::MonoTime
-      waiting_since_;  // when this standby last saw a holder lapse or start; for takeover time
   uint64_t next_request_ = 1;
   std::map<uint64_t, std::function<void(const lease::StepDownDone&)>> requests_;
   std::string write_trouble_;
