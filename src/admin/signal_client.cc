@@ -18,6 +18,7 @@ std::string SignalErrorLine(std::string_view code, std::string_view message) {
 SignalClient::SignalClient(loop::Loop& loop, const Owner& owner,
                            std::unique_ptr<loop::Stream> stream)
     : owner_(owner),
+      uid_(stream->peer_uid()),
       stream_(std::move(stream)),
       flush_timer_(loop, [this] { Close("it did not read what was left after its last byte"); }) {}
 
@@ -43,6 +44,7 @@ void SignalClient::Close(std::string_view why) {
 }
 
 void SignalClient::Unregister() {
+  name_.clear();
   all_leases_ = false;
   leases_.clear();
   drained_.clear();

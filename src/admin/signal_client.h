@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/time.h"
 #include "loop/loop.h"
@@ -43,6 +44,11 @@ class SignalClient final : public loop::StreamListener,
   void Send(std::string_view line);  // without its newline; nothing once it is over
   void Close(std::string_view why);  // at once; calls on_gone
 
+  int uid() const { return uid_; }  // by peer credentials; -1: not known
+  // By which other connections of the same user may say drained for this one. Empty: none.
+  const std::string& name() const { return name_; }
+  void SetName(std::string name) { name_ = std::move(name); }
+
   void Register(const std::string& lease) { leases_.insert(lease); }
   void RegisterAll() { all_leases_ = true; }
   void Unregister();  // of everything
@@ -69,11 +75,13 @@ class SignalClient final : public loop::StreamListener,
   void FinishIfEnded();
 
   const Owner& owner_;
+  const int uid_;
   std::unique_ptr<loop::Stream> stream_;  // null: over
   loop::Timer flush_timer_;
   std::string input_;
   bool ended_ = false;
   uint32_t pending_ = 0;
+  std::string name_;
   bool all_leases_ = false;
   std::set<std::string> leases_;
   std::map<std::string, uint64_t> drained_;  // lease -> token

@@ -1,5 +1,6 @@
 #include "admin/signal_ops.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -11,7 +12,8 @@
 namespace leasehold::admin {
 namespace {
 
-constexpr size_t kIdBytesMax = 128;  // of an "id" that is given back: a UUID with room to spare
+constexpr size_t kIdBytesMax = 128;   // of an "id" that is given back: a UUID with room to spare
+constexpr size_t kNameBytesMax = 64;  // as long as a gate's
 constexpr std::string_view kOpsKnown = "register, drained, step_down and status";
 
 // One answer line. Begun with op, ok and id; the caller adds members and sends it.
@@ -49,6 +51,15 @@ std::optional<std::string> ReadId(const proto::Json& body) {
   return text;
 }
 
+bool IsName(std::string_view text) {
+  const auto good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  return !text.empty() && text.size() <= kNameBytesMax &&
+         std::all_of(text.begin(), text.end(), good);
+}
+
 }  // namespace
 
 struct SignalOps::Op {
@@ -77,6 +88,14 @@ struct SignalOps::Op {
     std::optional<LeaseView> view = control.lease(*lease);
     if (!view) Fail("not_found", "there is no lease \"" + base::Printable(*lease) + "\" here");
     return view;
+  }
+  // The "name" of a client; empty: none is given. nullopt: answered already.
+  std::optional<std::string> ClientName() const {
+    if (!body.Find("name")) return "";
+    std::optional<std::string> given = body.String("name");
+    if (given && IsName(*given)) return given;
+    BadInput("\"name\" must be 1 to 64 letters, digits, '.', '_' or '-'");
+    return std::nullopt;
   }
 };
 
@@ -118,6 +137,8 @@ void SignalOps::Handle(SignalClient& client, std::string_view line) {
 }
 
 void SignalOps::Register(const Op& op) {
+  const std::optional<std::string> client_name = op.ClientName();
+  if (!client_name) return;
   Answer answer(op.name, op.id, true);
   if (op.body.Find("lease")) {
     const std::optional<LeaseView> lease = op.Lease(control_);
@@ -130,6 +151,10 @@ void SignalOps::Register(const Op& op) {
     for (const LeaseView& lease : control_.leases()) registry_.Changed(lease.view.lease);
     answer.json().Key("lease").Null();  // all of them
   }
+  if (!client_name->empty()) {
+    op.client.SetName(*client_name);
+    answer.json().Member("name", *client_name);
+  }
   op.client.Send(answer.Finish());
 }
 
@@ -140,6 +165,8 @@ void SignalOps::Drained(const Op& op) {
         "\"token\" must be the fencing token of the drain as a decimal string, as lease.draining "
         "told it");
   }
+  const std::optional<std::string> client_name = op.ClientName();
+  if (!client_name) return;
   const std::optional<LeaseView> lease = op.Lease(control_);
   if (!lease) return;
   const lease::View& view = lease->view;
@@ -152,11 +179,21 @@ void SignalOps::Drained(const Op& op) {
                                        std::string(lease::StateName(view.state)) +
                                        "; say drained after lease.draining");
   }
-  // Who says drained without having registered is not waited for, and told so by waiting_for.
-  op.client.SetDrained(view.lease, *token);
-  registry_.Changed(view.lease);
   Answer answer(op.name, op.id, true);
   answer.json().Member("lease", view.lease).Key("token").Token(*token);
+  if (client_name->empty()) {
+    // Who says drained without having registered is not waited for, and told so by waiting_for.
+    op.client.SetDrained(view.lease, *token);
+  } else {
+    const size_t named = registry_.DrainedByName(view.lease, *token, *client_name, op.client.uid());
+    if (named == 0) {
+      return op.Fail("not_registered", "no client of user id " + std::to_string(op.client.uid()) +
+                                           " is registered as \"" + *client_name +
+                                           "\" for lease \"" + view.lease + "\"");
+    }
+    answer.json().Member("name", *client_name).Key("clients").Uint(named);
+  }
+  registry_.Changed(view.lease);
   answer.json().Key("waiting_for").Uint(registry_.WaitingFor(view.lease, *token));
   op.client.Send(answer.Finish());
 }

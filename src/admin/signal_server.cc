@@ -145,6 +145,17 @@ class SignalServerImpl final : public SignalServer, private SignalRegistry {
         }));
   }
 
+  size_t DrainedByName(const std::string& lease, uint64_t token, std::string_view name,
+                       int uid) override {
+    size_t named = 0;
+    for (const auto& client : clients_) {
+      if (client->name() != name || client->uid() != uid || !client->RegisteredFor(lease)) continue;
+      client->SetDrained(lease, token);
+      ++named;
+    }
+    return named;
+  }
+
   // Told from the loop, once per turn: this may be the middle of an event that the engine's driver
   // is publishing, and what it leads to must not happen inside that.
   void Changed(const std::string& lease) override {

@@ -1,6 +1,7 @@
 // SignalServer: the Unix socket (DESIGN 5): newline-delimited JSON, `hello` on connect, then
 // events (observe::EventJson); clients may register to be waited for in drains. Pushed lines bear
-// "event" (also "hello" and "error"), answers bear "op" and "ok". Owned by app. Invariants: a slow
+// "event" (also "hello" and "error"), answers bear "op" and "ok" (the ops: signal_ops.h). Owned by
+// app. Invariants: a slow
 // reader is dropped, never waited for; a client that is gone or has sent its last byte counts as
 // drained; Control::DrainProgress is called from the loop, never from inside an event.
 #pragma once

@@ -205,7 +205,7 @@ TEST_F(ApiServerTest, AStepDownPassesItsPreconditionOnAndWaitsForTheOutcome) {
 }
 
 TEST_F(ApiServerTest, AnUnknownOutcomeCarriesTheValuesToRetryWith) {
-  const StepDownAsk ask{"orders", {"n1", 12}, true, {}};
+  const StepDownAsk ask{"orders", {"n1", 12}, true};
   control_.answer_at_once = FakeControl::Done(Outcome::kUnknown, ask);
   Start();
   const Answered answer = Ask(Post(kStepDownPath, kPrecondition));
@@ -217,7 +217,7 @@ TEST_F(ApiServerTest, AnUnknownOutcomeCarriesTheValuesToRetryWith) {
 }
 
 TEST_F(ApiServerTest, AFailedPreconditionIs412AndNotHolding409) {
-  const StepDownAsk ask{"orders", {"n1", 12}, true, {}};
+  const StepDownAsk ask{"orders", {"n1", 12}, true};
   Start();
   control_.answer_at_once = FakeControl::Done(Outcome::kFailedPrecondition, ask);
   ExpectProblem(Ask(Post(kStepDownPath, kPrecondition)), 412, "failed_precondition");
@@ -234,7 +234,7 @@ TEST_F(ApiServerTest, WithoutWaitingAStepDownIsAcceptedAndItsFailureStillTold) {
   EXPECT_EQ(Json(accepted).String("outcome"), "pending");
   control_.Finish(0, Outcome::kTakenBack);
   control_.answer_at_once =
-      FakeControl::Done(Outcome::kFailedPrecondition, {"orders", {"n1", 12}, true, {}});
+      FakeControl::Done(Outcome::kFailedPrecondition, {"orders", {"n1", 12}, true});
   ExpectProblem(Ask(Post(kStepDownPath, body)), 412, "failed_precondition");
 }
 
@@ -336,8 +336,7 @@ TEST_F(ApiServerTest, WithATokenAStepDownNeedsItAndReadsDoNot) {
                 "unauthorized");
   EXPECT_TRUE(control_.asked.empty());
   EXPECT_EQ(Ask(Get("/v1/status")).status, 200);
-  control_.answer_at_once =
-      FakeControl::Done(Outcome::kTakenBack, {"orders", {"n1", 12}, true, {}});
+  control_.answer_at_once = FakeControl::Done(Outcome::kTakenBack, {"orders", {"n1", 12}, true});
   const Answered answer =
       Ask(Post(kStepDownPath, kPrecondition, "Authorization: Bearer secret\r\n"));
   EXPECT_EQ(Json(answer).String("outcome"), "taken_back_by_this_process");

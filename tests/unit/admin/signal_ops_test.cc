@@ -60,6 +60,69 @@ TEST_F(SignalOpsTest, EveryRegisteredClientIsWaitedFor) {
   EXPECT_TRUE(server_->AllDrained("orders", 12));
 }
 
+TEST_F(SignalOpsTest, AnotherConnectionSaysDrainedForARegisteredName) {
+  Start();
+  auto worker = Client();
+  auto other = Client();
+  EXPECT_EQ(Ask(*worker, R"({"op":"register","name":"worker"})").String("name"), "worker");
+  Ask(*other, R"({"op":"register","name":"other"})");
+  Drain(12);
+  auto script = Client();
+  const proto::Json answer = Ask(*script, R"({"op":"drained","name":"worker","token":"12"})");
+  EXPECT_EQ(answer.Bool("ok"), true);
+  EXPECT_EQ(answer.String("name"), "worker");
+  EXPECT_EQ(answer.Uint("clients"), 1U);
+  EXPECT_EQ(answer.Uint("waiting_for"), 1U);
+  EXPECT_FALSE(server_->AllDrained("orders", 12));
+  control_.progress.clear();
+  EXPECT_EQ(Ask(*script, R"({"op":"drained","name":"other","token":"12"})").Uint("waiting_for"),
+            0U);
+  EXPECT_TRUE(server_->AllDrained("orders", 12));
+  EXPECT_TRUE(Eventually([&] { return !control_.progress.empty(); }));
+}
+
+TEST_F(SignalOpsTest, ClientsThatShareANameAreDrainedTogether) {
+  Start();
+  auto first = Client();
+  auto second = Client();
+  Ask(*first, R"({"op":"register","name":"worker"})");
+  Ask(*second, R"({"op":"register","name":"worker","lease":"orders"})");
+  Drain(12);
+  auto script = Client();
+  EXPECT_EQ(Ask(*script, R"({"op":"drained","name":"worker","token":"12"})").Uint("clients"), 2U);
+  EXPECT_TRUE(server_->AllDrained("orders", 12));
+}
+
+TEST_F(SignalOpsTest, ANameCountsOnlyForItsOwnLeaseAndOnlyWhileRegistered) {
+  control_.lease_views.push_back(testing::FakeControl::Holding("billing", 3));
+  Start();
+  auto client = Client();
+  Ask(*client, R"({"op":"register","name":"worker","lease":"billing"})");
+  Drain(12);
+  auto script = Client();
+  const std::string line = R"({"op":"drained","lease":"orders","name":"worker","token":"12"})";
+  EXPECT_EQ(Ask(*script, line).String("error"), "not_registered");
+  // Speaking for somebody does not make the speaker drained.
+  Ask(*script, R"({"op":"register","lease":"orders"})");
+  EXPECT_EQ(Ask(*script, line).String("error"), "not_registered");
+  EXPECT_FALSE(server_->AllDrained("orders", 12));
+}
+
+TEST_F(SignalOpsTest, ANameIsAShortWord) {
+  Start();
+  auto client = Client();
+  for (const char* name : {R"("")", R"("a b")", "7", "null"}) {
+    const proto::Json answer =
+        Ask(*client, std::string(R"({"op":"register","name":)") + name + "}");
+    EXPECT_EQ(answer.String("event"), "error") << name;
+  }
+  const std::string longest(64, 'x');
+  const std::string line = R"({"op":"register","name":")" + longest;
+  EXPECT_EQ(Ask(*client, line + "x\"}").String("event"), "error");
+  EXPECT_TRUE(server_->AllDrained("orders", 12)) << "a refused register registers nobody";
+  EXPECT_EQ(Ask(*client, line + "\"}").String("name"), longest);
+}
+
 TEST_F(SignalOpsTest, AClientRegisteredForAnotherLeaseIsNotWaitedFor) {
   control_.lease_views.push_back(testing::FakeControl::Holding("billing", 3));
   Start();
@@ -219,7 +282,7 @@ TEST_F(SignalOpsTest, AStepDownThatFailsSaysWhyInOneWord) {
       {Outcome::kNotHolder, "not_holder"},
       {Outcome::kUnknown, "unknown"}};
   for (const auto& [outcome, word] : cases) {
-    control_.answer_at_once = testing::FakeControl::Done(outcome, {"orders", {"n1", 12}, true, {}});
+    control_.answer_at_once = testing::FakeControl::Done(outcome, {"orders", {"n1", 12}, true});
     const proto::Json answer = Ask(*client, kStepDown);
     EXPECT_EQ(answer.Bool("ok"), false) << word;
     EXPECT_EQ(answer.String("error"), word);
