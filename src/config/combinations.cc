@@ -233,6 +233,10 @@ void CheckGate(Document& document, size_t index) {
     CheckHold(document, index, document.config().leases[*lease]);
   }
   if (document.Broken(table)) return;
+  if (gate.standby == gate::StandbyPolicy::kHold && gate.max_held == 0) {
+    document.Error(table, "max_held",
+                   "lets nothing wait, and standby = \"hold\" is to wait; give at least 1", "0");
+  }
   if (gate.upstream.kind == Address::Kind::kTcp && gate.upstream.port == 0) {
     document.Error(table, "upstream", "port 0 is no port to connect to; write the application's");
   }

@@ -183,7 +183,7 @@ const Option kOptions[] = {
      "when the lease is lost: cut what is in flight, or let it finish (only where a fence protects "
      "the resource)",
      Of<&G::on_loss>},
-    {"gate", "direction", "", Kind::kWord, "\"inbound\"", "inbound|outbound",
+    {"gate", "direction", "tcp", Kind::kWord, "\"inbound\"", "inbound|outbound",
      "outbound: from the application; stays open in a drain until just before the release",
      Of<&G::outbound>},
     {"gate", "max_connections", "", Kind::kInteger, "10000", "1..1000000",
@@ -213,9 +213,12 @@ const Option kOptions[] = {
     {"gate", "idle_timeout", "http", Kind::kDuration, "\"75s\"", kPerhapsLong,
      "a client connection between two requests", Of<&G::idle_timeout>},
     {"gate", "body_timeout", "http", Kind::kDuration, "\"30s\"", kTimeout,
-     "between two reads of a request body", Of<&G::body_timeout>},
+     "between two reads of a request body, then 408; a client that takes nothing of its answer for "
+     "so long is cut",
+     Of<&G::body_timeout>},
     {"gate", "response_timeout", "http", Kind::kDuration, "\"1m\"", kPerhapsLong,
-     "until the application's answer begins; then 504", Of<&G::response_timeout>},
+     "until the application's answer begins, then 504; between two reads of it, then it is cut",
+     Of<&G::response_timeout>},
     {"gate", "upstream_idle_timeout", "http", Kind::kDuration, "\"30s\"", kPerhapsLong,
      "a pooled connection to the application; keep it below the application's own keep-alive",
      Of<&G::upstream_idle_timeout>},

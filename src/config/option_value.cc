@@ -1,5 +1,6 @@
 #include "config/option_value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -336,10 +337,14 @@ std::string MaskUrlPassword(std::string_view text) {
   const size_t scheme = text.find("://");
   if (scheme == std::string_view::npos) return std::string(text);
   const size_t user = scheme + 3;
-  const size_t slash = text.find('/', user);
-  const size_t at = text.substr(0, slash).rfind('@');
+  // The last '@' of all: a password with a '/' that should have been %2F is a secret all the same.
+  const size_t at = text.rfind('@');
   const size_t colon = text.find(':', user);
   if (at == std::string_view::npos || at < user || colon >= at) return std::string(text);
+  // http://127.0.0.1:8000/@x: a port and a path. A store's URL has no '@' in its path.
+  const size_t rest = std::min(text.find_first_not_of("0123456789", colon + 1), text.size());
+  const bool port = rest > colon + 1 && text.substr(rest).starts_with('/');
+  if (port && text.starts_with("http")) return std::string(text);
   return std::string(text.substr(0, colon + 1)) + std::string(kMasked) +
          std::string(text.substr(at));
 }

@@ -56,6 +56,11 @@ const Broken kBroken[] = {
      "lease.ttl = \"100ms\": must be from 500ms to 24h"},
     {"integer_as_word", "name = \"orders\"", "name = \"orders\"\nmax_renew_fails = \"three\"", 5,
      "lease.max_renew_fails = \"three\": is a string; must be a whole number without quotes"},
+    {"hold_without_room", "", "standby = \"hold\"\nmax_held = 0", 10,
+     "gate.max_held = 0: lets nothing wait, and standby = \"hold\" is to wait"},
+    {"http_gate_outbound", "", "direction = \"outbound\"", 9,
+     "gate.direction = \"outbound\": has no effect on a gate of type = \"http\"; it is for "
+     "\"tcp\""},
     {"integer_out_of_range", "", "max_connections = 0", 9,
      "gate.max_connections = 0: must be from 1 to 1000000"},
     {"boolean_in_words", "name = \"orders\"", "name = \"orders\"\nfail_if_held = \"yes\"", 5,

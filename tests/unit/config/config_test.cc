@@ -176,7 +176,7 @@ TEST_F(ConfigTest, AnUpstreamThatOthersReachPastTheGateIsWarnedOf) {
   const std::string open =
       lease_ + "[[gate]]\nname = \"g\"\nlisten = \"127.0.0.1:1\"\nupstream = \"10.0.0.1:1\"\n";
   EXPECT_EQ(Warned(open), "gate.upstream ");
-  EXPECT_EQ(Warned(open + "direction = \"outbound\"\n"), "");
+  EXPECT_EQ(Warned(open + "type = \"tcp\"\ndirection = \"outbound\"\n"), "");
 }
 
 TEST_F(ConfigTest, JsonMasksSecretsAndTellsTheDerivedValues) {
@@ -192,7 +192,7 @@ TEST_F(ConfigTest, JsonMasksSecretsAndTellsTheDerivedValues) {
   EXPECT_NE(json.find("\"renew_interval\":\"auto\""), std::string::npos) << json;
   EXPECT_NE(json.find("\"renew_interval\":\"1.481s\""), std::string::npos) << json;
   EXPECT_NE(json.find("\"hold_timeout\":\"30s\""), std::string::npos) << json;
-  EXPECT_NE(json.find("\"direction\":\"inbound\""), std::string::npos) << json;
+  EXPECT_EQ(json.find("\"direction\""), std::string::npos) << "a tcp gate's: " << json;
 }
 
 TEST_F(ConfigTest, PasswordsInUrlsAreMasked) {
@@ -200,7 +200,10 @@ TEST_F(ConfigTest, PasswordsInUrlsAreMasked) {
   EXPECT_EQ(MaskUrlPassword("redis://:p@h"), "redis://:***@h");
   EXPECT_EQ(MaskUrlPassword("redis://u:p@q@h"), "redis://u:***@h");
   EXPECT_EQ(MaskUrlPassword("redis://u@h:1/0"), "redis://u@h:1/0");
-  EXPECT_EQ(MaskUrlPassword("redis://h:1/a@b"), "redis://h:1/a@b");
+  EXPECT_EQ(MaskUrlPassword("redis://:a/b@h:6379"), "redis://:***@h:6379");
+  EXPECT_EQ(MaskUrlPassword("redis://u:12/3@h"), "redis://u:***@h");
+  EXPECT_EQ(MaskUrlPassword("http://u:a/b@h"), "http://u:***@h");
+  EXPECT_EQ(MaskUrlPassword("http://127.0.0.1:8000/@x"), "http://127.0.0.1:8000/@x");
   EXPECT_EQ(MaskUrlPassword("plain:text@x"), "plain:text@x");
 }
 
