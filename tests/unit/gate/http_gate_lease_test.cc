@@ -78,6 +78,26 @@ TEST_F(HttpGateLeaseTest, HeldRequestsAreServedInOrderWhenTheLeaseComes) {
   }
 }
 
+TEST_F(HttpGateLeaseTest, HeldRequestsAreRefusedWhenTheGateGoes) {
+  BuildHolding();
+  RawSocket* client = Client(Get());
+  EXPECT_TRUE(Holds(1));
+  gate_.reset();
+  EXPECT_TRUE(Gets(client, "HTTP/1.1 503 "));
+  EXPECT_TRUE(Has(client, "Connection: close\r\n"));
+  EXPECT_TRUE(IsOver(client));
+  EXPECT_FALSE(client->reset());
+}
+
+TEST_F(HttpGateLeaseTest, AnAnswerUnderWayIsCutNotEndedWhenTheGateGoes) {
+  BuildOpen();
+  Pair pair = Exchange("GET / HTTP/1.0\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\nhalf");
+  EXPECT_TRUE(Gets(pair.client, "half"));
+  gate_.reset();
+  EXPECT_TRUE(IsOver(pair.client));
+  EXPECT_TRUE(pair.client->reset());
+}
+
 TEST_F(HttpGateLeaseTest, AHeldRequestKeepsItsBody) {
   BuildHolding();
   RawSocket* client = Client(Post("Content-Length: 4\r\n", "bo"));

@@ -30,6 +30,19 @@ TEST_F(TcpGateLeaseTest, ADrainStopsListeningAtOnceAndClosesTunnelsAfterDrainTun
   EXPECT_TRUE(gate_->empty());
 }
 
+TEST_F(TcpGateLeaseTest, WhatIsLeftIsResetWhenTheGateGoes) {
+  options_.standby = StandbyPolicy::kHold;
+  Build();
+  ASSERT_TRUE(Open().ok());
+  Pair pair = Connected();
+  Hold();
+  RawSocket* held = Client();
+  EXPECT_TRUE(Eventually([&] { return gate_->status().held == 1; }));
+  gate_.reset();
+  EXPECT_TRUE(Eventually(
+      [&] { return WasReset(pair.client) && WasReset(pair.upstream) && WasReset(held); }));
+}
+
 TEST_F(TcpGateLeaseTest, ADrainNeverGivesTunnelsMoreThanItsEnd) {
   drain_tunnels_ = Duration::Seconds(60);
   Build();
