@@ -352,6 +352,24 @@ TEST_F(HttpGateLeaseTest, AnExpiredPermitPassesNoAnswerEither) {
   EXPECT_TRUE(IsOver(app));
 }
 
+TEST_F(HttpGateLeaseTest, AnUploadThatWaitsInAQueueIsCutByAnExpiredPermitWithoutA502) {
+  BuildOpen();
+  RawSocket* client = Client(Post("Content-Length: 99999999\r\n"));
+  RawSocket* app = App();
+  const std::string block(256 * 1024, 'y');
+  // An application that does not read: the kernel's buffers fill, then the gate's queue, which
+  // the stream asks about before it goes on (stream_test: MayFlush).
+  for (size_t idle_rounds = 0; idle_rounds < 20;) {
+    idle_rounds = client->Send(block) == 0 ? idle_rounds + 1 : 0;
+    RunFor(Duration::Millis(2));
+  }
+  permit_.ExpireAt(loop::Loop::Now());
+  EXPECT_TRUE(IsOver(app));
+  EXPECT_TRUE(IsOver(client));
+  EXPECT_EQ(client->received(), "");
+  EXPECT_GT(expired_, 0);
+}
+
 TEST_F(HttpGateLeaseTest, AnExpiredPermitPassesNoMoreOfABody) {
   BuildOpen();
   RawSocket* client = Client(Post("Content-Length: 8\r\n", "abc"));
