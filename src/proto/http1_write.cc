@@ -6,9 +6,9 @@
 namespace leasehold::proto::http1 {
 namespace {
 
-void AppendNumber(std::string& out, uint64_t value, int base) {
+void AppendNumber(std::string& out, uint64_t value) {
   std::array<char, 24> digits;  // 20 decimal digits at most
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, base).ptr;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
   out.append(digits.data(), static_cast<size_t>(end - digits.data()));
 }
 
@@ -20,7 +20,7 @@ void AppendRequestLine(std::string& out, std::string_view method, std::string_vi
 
 void AppendStatusLine(std::string& out, int status, std::string_view reason) {
   out.append("HTTP/1.1 ");
-  AppendNumber(out, static_cast<uint64_t>(status), 10);
+  AppendNumber(out, static_cast<uint64_t>(status));
   out.append(" ").append(reason).append(kCrlf);
 }
 
@@ -30,14 +30,7 @@ void AppendHeader(std::string& out, std::string_view name, std::string_view valu
 
 void AppendHeader(std::string& out, std::string_view name, uint64_t value) {
   out.append(name).append(": ");
-  AppendNumber(out, value, 10);
-  out.append(kCrlf);
-}
-
-void AppendUint(std::string& out, uint64_t value) { AppendNumber(out, value, 10); }
-
-void AppendChunkSize(std::string& out, uint64_t size) {
-  AppendNumber(out, size, 16);
+  AppendNumber(out, value);
   out.append(kCrlf);
 }
 

@@ -1,6 +1,7 @@
-// Writers of HTTP/1 heads and chunk framing: they append to a string that the caller reuses, so
-// that nothing is allocated per message once it has grown. They write what they are given: values
-// that come from outside must have come through http1.h's parsers, which let no line break through.
+// Writers of HTTP/1 heads: they append to a string that the caller reuses, so that nothing is
+// allocated per message once it has grown. They write what they are given: values that come from
+// outside must have come through http1.h's parsers, which let no line break through. Chunk framing
+// is gate/http_outgoing.h's, which knows the pieces.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,8 @@ void AppendStatusLine(std::string& out, int status, std::string_view reason);
 // "Name: value\r\n"
 void AppendHeader(std::string& out, std::string_view name, std::string_view value);
 void AppendHeader(std::string& out, std::string_view name, uint64_t value);
-void AppendUint(std::string& out, uint64_t value);  // decimal
-// "<hex>\r\n"; `size` > 0, since 0 would end the body. The chunk's bytes and kCrlf follow.
-void AppendChunkSize(std::string& out, uint64_t size);
 
 inline constexpr std::string_view kCrlf = "\r\n";
-inline constexpr std::string_view kLastChunk = "0\r\n\r\n";  // without trailers
 
 // "Service Unavailable" for 503, and so on; "Unknown" for what has no name.
 std::string_view ReasonPhrase(int status);
