@@ -132,7 +132,10 @@ void Engine::Core::OnObserved(const Op& op, const Answer& answer) {
   SchedulePoll();
   if (std::exchange(poll_again_, false)) next_poll_at_ = now_;
   if (!observer_.NextToken() && !std::exchange(exhausted_told_, true)) {
-    TellOf(Notice::kTokenExhausted, *observer_.record(), WhyNotCompeting());
+    Record last;  // not the record seen: it may be absent, or bear a lower token
+    last.token = observer_.highest_token();
+    last.state = RecordState::kReleased;
+    TellOf(Notice::kTokenExhausted, last, "the lease can be acquired no more; give it a new name");
   }
   if (state_ == State::kHoldOff) OnHoldOffRecord();
   if (taking_back_) SettleTakeBack();
@@ -256,7 +259,6 @@ void Engine::Core::OnAcquireRead(const Op&, const Answer& answer) {
 
 void Engine::Core::StartTerm(const Op& op, const Version& version) {
   observer_.SeeOwnWrite(now_, op.record, version);
-  ++counters_.acquisitions;
   term_.emplace(op.record, version, op.sent_at);
   permit_.token_ = op.record.token;
   failed_rounds_ = 0;
@@ -331,7 +333,6 @@ void Engine::Core::OnRenewAnswer(const Op& op, const Answer& answer) {
     case Answer::Kind::kApplied: {
       const MonoTime sent_at = term_->Applied(op.beat, answer.version);
       observer_.SeeOwnWrite(now_, op.record, answer.version);
-      ++counters_.renewals_ok;
       return Confirmed(sent_at);
     }
     case Answer::Kind::kRecord:
@@ -344,11 +345,10 @@ void Engine::Core::OnRenewAnswer(const Op& op, const Answer& answer) {
         return Lose(Reason::kSuperseded, "the record changed under the holder");
       return SendRead(Purpose::kResolve, TermReadTimeout());
     case Answer::Kind::kAmbiguous:
-      ++counters_.renewals_failed;
       attempt_error_ = answer.error;
       if (state_ == State::kReleasing) return;
       return SendRead(Purpose::kResolve, TermReadTimeout());
-    case Answer::Kind::kRefused: ++counters_.renewals_failed; return AttemptFailed(answer.error);
+    case Answer::Kind::kRefused: return AttemptFailed(answer.error);
   }
 }
 
@@ -366,7 +366,6 @@ void Engine::Core::JudgeAnswer(const Answer& answer) {
   switch (verdict.kind) {
     case Term::Verdict::Kind::kConfirmed:
       observer_.SeeOwnWrite(now_, *answer.record, answer.version);
-      ++counters_.renewals_ok;
       return Confirmed(verdict.sent_at);
     case Term::Verdict::Kind::kOurs:
       observer_.SeeOwnWrite(now_, *answer.record, answer.version);

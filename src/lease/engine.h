@@ -53,13 +53,6 @@ struct View {
   std::string not_competing;  // why a standby does not compete; empty if it does
 };
 
-struct Counters {  // monotonic, for metrics
-  uint64_t acquisitions = 0;
-  uint64_t renewals_ok = 0;
-  uint64_t renewals_failed = 0;
-  uint64_t token_regressions = 0;
-};
-
 class Engine {
  public:
   // `peers`: gate name -> advertised address, written into our records. `seed` drives all jitter.
@@ -77,7 +70,6 @@ class Engine {
   const Permit& permit() const;  // stable address for the engine's life
   View view() const;
   State state() const;
-  const Counters& counters() const;
   const Timing& timing() const;
 
  private:

@@ -114,7 +114,6 @@ void Engine::Core::Observe(const Answer& answer) {
   if (!change.changed) return;
   if (change.unusable) return TellOf(Notice::kRecordUnusable, *answer.record, observer_.unusable());
   if (change.token_lower) {
-    ++counters_.token_regressions;
     TellOf(Notice::kTokenRegression, *answer.record,
            "the store shows token " + std::to_string(answer.record->token) + ", but " +
                std::to_string(observer_.highest_token()) + " was seen before: it lost writes");

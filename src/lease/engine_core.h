@@ -26,7 +26,6 @@ class Engine::Core {
   State state() const { return state_; }
 
   const Permit& permit() const { return permit_; }
-  const Counters& counters() const { return counters_; }
   const Timing& timing() const { return timing_; }
 
  private:
@@ -158,7 +157,6 @@ class Engine::Core {
   base::Random random_;
   Observer observer_;
   Permit permit_;
-  Counters counters_;
 
   // Valid during Step only.
   MonoTime now_;

@@ -93,7 +93,6 @@ MonoTime Engine::NextDeadline() const { return core_->NextDeadline(); }
 const Permit& Engine::permit() const { return core_->permit(); }
 State Engine::state() const { return core_->state(); }
 View Engine::view() const { return core_->MakeView(); }
-const Counters& Engine::counters() const { return core_->counters(); }
 const Timing& Engine::timing() const { return core_->timing(); }
 
 }  // namespace leasehold::lease

@@ -65,8 +65,10 @@ class RedisStore final : public LeaseStore {
     lease::Version version;
     base::MonoTime started, deadline;
     CasCallback done;
-    int sending = 0;       // which sending a WAIT belongs to
-    bool applied = false;  // and waiting for replicas
+    int sending = 0;  // which sending a WAIT belongs to
+    // Applied, and waiting for replicas.
+    std::optional<CasResult> applied;
+    std::optional<RedisAnswer> early_wait;  // the WAIT could not be sent, and said so first
     bool answered = false;
   };
   using ReadCallPtr = std::shared_ptr<ReadCall>;

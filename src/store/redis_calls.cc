@@ -140,6 +140,7 @@ void RedisStore::CompareAndSet(std::string_view lease,
 void RedisStore::SendCas(const CasCallPtr& call, bool by_digest) {
   const Duration left = call->deadline - loop::Loop::Now();
   const int sending = ++call->sending;
+  call->early_wait.reset();
   client_.Call(
       cas_script_.RunCommand(by_digest, call->names.key, call->arguments), left,
       [this, call, by_digest](const RedisAnswer& answer) { OnCasAnswer(call, by_digest, answer); });
@@ -156,14 +157,19 @@ void RedisStore::OnCasAnswer(const CasCallPtr& call, bool by_digest, const Redis
   if (by_digest && IsNoScript(answer)) return SendCas(call, false);
   CasResult result = JudgeCas(*call, answer);
   if (result.outcome == CasResult::Outcome::kApplied && wait_replicas_ > 0) {
-    call->applied = true;
+    call->applied = std::move(result);
+    if (call->early_wait) OnWaitAnswer(call, call->sending, RedisAnswer(*call->early_wait));
     return;
   }
   FinishCas(call, std::move(result));
 }
 
 void RedisStore::OnWaitAnswer(const CasCallPtr& call, int sending, const RedisAnswer& answer) {
-  if (call->answered || !call->applied || sending != call->sending) return;
+  if (call->answered || sending != call->sending) return;
+  if (!call->applied) {
+    call->early_wait = answer;
+    return;
+  }
   if (!answer.reply || answer.reply->kind() != proto::Reply::Kind::kInteger) {
     RedisFailure failure = FailureOf(answer);
     failure.kind = RedisFailure::Kind::kAmbiguous;  // the write is there, on the primary at least
@@ -177,10 +183,7 @@ void RedisStore::OnWaitAnswer(const CasCallPtr& call, int sending, const RedisAn
                                                       "redis.wait_replicas = " +
                                                       std::to_string(wait_replicas_))));
   }
-  CasResult result;
-  result.outcome = CasResult::Outcome::kApplied;
-  result.version = call->version;
-  FinishCas(call, std::move(result));
+  FinishCas(call, std::move(*call->applied));
 }
 
 CasResult RedisStore::JudgeCas(const CasCall& call, const RedisAnswer& answer) const {

@@ -191,6 +191,16 @@ TEST_F(Acquiring, TheLargestTokenIsNeverWrapped) {
   EXPECT_TRUE(Told(Notice::kTokenExhausted));
 }
 
+TEST_F(Acquiring, AnExhaustedTokenIsToldAlsoWhenTheRecordIsGone) {
+  Memory memory;
+  memory.highest_token = std::numeric_limits<uint64_t>::max();
+  Start(memory);
+  AnswerAbsent();
+  EXPECT_TRUE(Told(Notice::kTokenExhausted));
+  TickFor(Duration::Seconds(30));
+  EXPECT_TRUE(None<CasEffect>());
+}
+
 TEST_F(Acquiring, ARecordOfAHigherFormatIsNeverOverwritten) {
   Record record = Other(7, 3);
   record.format = kRecordFormat + 1;

@@ -182,6 +182,7 @@ TEST_F(RedisStoreTest, AReplicaThatFollowsMakesItApplied) {
   LeaseStore* store = Opened(options);
   const CasResult made = CasNow(store, std::nullopt, Beat(1));
   ASSERT_EQ(made.outcome, Cas::kApplied) << made.error;
+  EXPECT_TRUE(made.store_unix_ms.has_value()) << "lost time is noticed with replicas too";
   ASSERT_TRUE(Do({"SCRIPT", "FLUSH"}).ok());
   const CasResult renewed = CasNow(store, made.version, Beat(2));
   EXPECT_EQ(renewed.outcome, Cas::kApplied) << renewed.error;
