@@ -6,7 +6,9 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -19,15 +21,12 @@ from harness.fault_proxy import FaultProxy  # noqa: E402
 from harness.redis import Redis  # noqa: E402
 from harness.sidecar import Sidecar, binary  # noqa: E402
 
-FAKETIME_LIBRARIES = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-                      "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1")
-
 # What the tests need beside the program, and how one gets it. Nothing is skipped for want of it.
 NEEDED = {
     "redis-server": "apt-get install redis-server",
     "setpriv": "apt-get install util-linux",
     "wrk": "apt-get install wrk",
-    "faketime": "apt-get install faketime",
+    "cc": "apt-get install gcc",
 }
 
 
@@ -93,12 +92,16 @@ def fault_proxy(things):
     return _factory(things, lambda redis: FaultProxy(redis.port))
 
 
-@pytest.fixture
-def faketime_library():
-    for path in FAKETIME_LIBRARIES:
-        if os.path.exists(path):
-            return path
-    pytest.fail("libfaketimeMT.so.1 is missing; get it with: apt-get install faketime")
+@pytest.fixture(scope="session")
+def wall_clock_library(tmp_path_factory):
+    """What LD_PRELOAD takes to move the wall clock (harness/wall_clock.c); AddressSanitizer's own
+    library before it where the program has one, which must come first."""
+    library = tmp_path_factory.mktemp("wall_clock") / "wall_clock.so"
+    source = pathlib.Path(__file__).parent / "harness" / "wall_clock.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
+    linked = subprocess.run(["ldd", binary()], capture_output=True, text=True, check=True).stdout
+    asan = re.search(r"libasan\S* => (\S+)", linked)
+    return str(library) if asan is None else f"{asan.group(1)}:{library}"
 
 
 def pytest_terminal_summary(terminalreporter):

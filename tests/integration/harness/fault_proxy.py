@@ -10,10 +10,10 @@ import time
 from .resp import LeaseCommand, RespParser, encode
 
 # What a rule may do with a command it matches:
-DROP_REPLY = "drop_reply"      # the server does it; its answer never comes; the connection stays
+STALL_REPLY = "stall_reply"    # the server does it; from its answer on nothing comes back here
 CUT_REPLY = "cut_reply"        # the server does it; instead of its answer the connection is reset
 CUT_BEFORE = "cut_before"      # the server never sees it; the connection is reset
-SWALLOW = "swallow"            # the server never sees it; no answer; the connection stays
+SWALLOW = "swallow"            # the server never sees it; nothing comes back here from now on
 ANSWER = "answer"              # the server never sees it; `reply` (bytes) is the answer
 PASS = "pass"                  # nothing; for the sake of `before` and `after`
 
@@ -183,6 +183,7 @@ class _Pipe:
         self._fates = collections.deque()  # (rule or None, Logged)
         self._lock = threading.Lock()
         self._subscribed = False
+        self._stalled = False  # a TCP stream with a hole does not exist: it stands still instead
         self._due = queue.Queue()  # (time, bytes, Logged or None); None ends it
 
     def start(self):
@@ -220,6 +221,7 @@ class _Pipe:
             if rule.action == CUT_BEFORE:
                 raise OSError("rule")
             if rule.action == SWALLOW:
+                self._stalled = True
                 return
             if rule.action == ANSWER:
                 raw = encode("ECHO", "x")  # keeps the order of answers; its own is replaced
@@ -250,8 +252,8 @@ class _Pipe:
         action = None if rule is None else rule.action
         if rule is not None and rule.after is not None:
             rule.after()
-        if action == DROP_REPLY:
-            return
+        if action == STALL_REPLY:
+            self._stalled = True
         if action == CUT_REPLY:
             raise OSError("rule")
         if action == ANSWER:
@@ -267,7 +269,7 @@ class _Pipe:
             while (answer := self._due.get()) is not None:
                 due, raw, logged = answer
                 time.sleep(max(0.0, due - time.monotonic()))  # the fault itself
-                if self._proxy.swallows():
+                if self._stalled or self._proxy.swallows():
                     continue
                 if logged is not None:
                     logged.answered_at = time.time()

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import threading
 
 _DECODER = json.JSONDecoder()
 
@@ -57,15 +58,22 @@ class Event(dict):
 
 
 class LogReader:
-    """Follows a log file that grows."""
+    """Follows a log file that grows. Any thread may ask."""
 
     def __init__(self, path):
         self._path = path
         self._offset = 0
         self._rest = b""
-        self.events = []
+        self._events = []
+        self._lock = threading.Lock()
 
     def read(self):
+        """Every line so far, as Events."""
+        with self._lock:
+            self._read_on()
+            return list(self._events)
+
+    def _read_on(self):
         with open(self._path, "rb") as f:
             f.seek(self._offset)
             data = f.read()
@@ -74,5 +82,4 @@ class LogReader:
         for line in lines:
             fields = parse(line.decode(errors="replace"))
             if fields is not None:
-                self.events.append(Event(fields))
-        return self.events
+                self._events.append(Event(fields))
