@@ -115,8 +115,13 @@ bool AccessRules::HostIsOurs(std::string_view host) const {
   if (!asked) return false;
   if (Allowed(asked->name, asked->port)) return true;
   const bool is_tcp = bound_.kind == base::Address::Kind::kTcp;
+  const bool loopback_name =
+      asked->name == "localhost" || asked->name == "127.0.0.1" || asked->name == "::1";
+  // Any port: a forwarded one (kubectl port-forward) is another, and no page can make its own name
+  // one of these.
+  if (loopback_name && (!is_tcp || listen_.IsLoopback())) return true;
   if (is_tcp && !asked->port.empty() && asked->port != std::to_string(bound_.port)) return false;
-  if (asked->name == "localhost" || asked->name == "127.0.0.1" || asked->name == "::1") return true;
+  if (loopback_name) return true;
   if (!is_tcp) return false;
   if (asked->name == base::ToLower(listen_.host) || asked->name == base::ToLower(bound_.host)) {
     return true;

@@ -1,11 +1,13 @@
 // AccessRules: who may ask the localhost API what. Not the routes, not TLS (there is none: an
 // address that other machines reach belongs behind a network policy as well). The rules:
 //  - An address that is not loopback demands a token; without one, making the rules fails.
-//  - `Host` must be ours: the listen address, localhost, 127.0.0.1 or [::1], each with our port or
-//    none, or a name of allowed_hosts; else 421. This is what stops DNS rebinding: a page whose
-//    name was pointed at us still sends its own name. Where we listen beyond loopback any IP
-//    literal with our port is ours too, because probes and scrapers address pods so and no
-//    rebinding does. Only probes may do without a Host (HTTP/1.0 health checks).
+//  - `Host` must be ours: the listen address with our port or none; on loopback localhost,
+//  127.0.0.1
+//    or [::1] with any port (a forwarded one is another); or a name of allowed_hosts; else 421.
+//    This is what stops DNS rebinding: a page whose name was pointed at us still sends its own
+//    name. Where we listen beyond loopback any IP literal with our port is ours too, because probes
+//    and scrapers address pods so and no rebinding does. Only probes may do without a Host
+//    (HTTP/1.0 health checks).
 //  - A call that changes something and bears an `Origin` must come from ourselves; else 403.
 //  - With a token: calls that change something need it. Where we listen beyond loopback, reads need
 //    it too, /metrics included; probes never do, because kubelets and balancers cannot give it.

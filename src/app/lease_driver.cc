@@ -258,12 +258,12 @@ void LeaseDriver::LookSoon() {
   });
 }
 
-// Every inbound gate is empty and every listener has said so. Outbound gates stay open for what
-// in-flight work needs.
+// Every gate is empty and every listener has said so. An outbound gate says empty when it is idle
+// or drain_tunnels is over, and goes on carrying what in-flight work needs until the valve closes.
 void LeaseDriver::CheckDrained() {
   if (permit().valve() != lease::Valve::kDraining) return;
   for (const auto& gate : gates_) {
-    if (!gate->options().outbound && !gate->empty()) return;
+    if (!gate->empty()) return;
   }
   if (!host_.listeners_drained(options_.name, permit().token())) return;
   Feed(lease::Drained{permit().token()});

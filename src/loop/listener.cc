@@ -239,10 +239,8 @@ base::Status BindUnix(int fd, const base::Address& address, const SocketAddress&
   return {};
 }
 
-base::Status BindTcp(int fd, const SocketAddress& where, const ListenOptions& options,
-                     base::Address* bound) {
+base::Status BindTcp(int fd, const SocketAddress& where, base::Address* bound) {
   SetOption(fd, SOL_SOCKET, SO_REUSEADDR);
-  if (options.reuse_port) SetOption(fd, SOL_SOCKET, SO_REUSEPORT);
   SetOption(fd, IPPROTO_TCP, TCP_NODELAY);  // accepted sockets inherit it: no call per connection
   const std::string name = "cannot listen on " + bound->ToString();
   if (bind(fd, where.get(), where.length) != 0) return SystemError(name, errno);
@@ -268,7 +266,7 @@ base::Result<std::unique_ptr<Listener>> Listener::Open(Loop& loop, const base::A
   FileIdentity file;
   const base::Status status = where->is_unix()
                                   ? BindUnix(fd.get(), address, *where, options.unix_mode, &file)
-                                  : BindTcp(fd.get(), *where, options, &bound);
+                                  : BindTcp(fd.get(), *where, &bound);
   if (!status) return status.error();
   if (listen(fd.get(), options.backlog) != 0) {
     const int error_number = errno;

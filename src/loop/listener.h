@@ -16,7 +16,6 @@ namespace leasehold::loop {
 struct ListenOptions {
   int backlog = 1024;
   unsigned unix_mode = 0660;  // mode of the socket file
-  bool reuse_port = false;
 };
 
 class Listener {

@@ -78,16 +78,17 @@ TEST_F(AccessTest, ATokenOfSeveralWordsIsAnError) {
 TEST_F(AccessTest, OurOwnNamesAreOurs) {
   const AccessRules rules = Make();
   for (const char* host : {"127.0.0.1:9090", "127.0.0.1", "localhost", "localhost:9090",
-                           "LOCALHOST:9090", "localhost.", "[::1]:9090", "[::1]"}) {
+                           "LOCALHOST:9090", "localhost.", "[::1]:9090", "[::1]", "localhost:19090",
+                           "127.0.0.1:1"}) {  // forwarded ports
     EXPECT_EQ(Host(rules, host), 0) << host;
   }
 }
 
 TEST_F(AccessTest, AnyOtherHostIsRefusedAsRebindingWouldBe) {
   const AccessRules rules = Make();
-  for (const char* host : {"evil.example", "evil.example:9090", "localhost:80", "127.0.0.1:1",
-                           "localhost.evil.example", "127.0.0.1.evil.example:9090", "10.0.0.7:9090",
-                           "", "[::1", "localhost:", "localhost:x", "[::2]:9090", ":9090"}) {
+  for (const char* host : {"evil.example", "evil.example:9090", "localhost.evil.example",
+                           "127.0.0.1.evil.example:9090", "10.0.0.7:9090", "", "[::1",
+                           "localhost:", "localhost:x", "[::2]:9090", ":9090"}) {
     EXPECT_EQ(Host(rules, host), 421) << host;
   }
 }
