@@ -164,11 +164,12 @@ def test_a_retry_after_an_unknown_outcome_gets_the_recorded_result(pair, things)
     proxy.cutting = False
     printed = [l.strip() for l in cut.stderr.splitlines() if l.strip().startswith("leasehold step-")]
     assert len(printed) == 1, cut.stderr
-    retry = shlex.split(printed[0])[1:]
-    again = leasehold(*retry, "--admin", proxy.url, "--json")
+    retry = shlex.split(printed[0])[1:]  # with everything that was given
+    again = leasehold(*retry, "--json")
     assert again.returncode == OK, again
     assert json.loads(again.stdout)["outcome"] == "taken_over_by_another_process"
-    successor = leasehold(*retry, "--admin", both.second.admin_url)
+    successor = leasehold(*(both.second.admin_url if word == proxy.url else word
+                            for word in retry))
     assert successor.returncode == PRECONDITION, successor
     assert both.second.holding() and both.second.token() == 2
     assert len(one.events("lease.draining")) == 1

@@ -7,11 +7,10 @@ import pytest
 
 from harness.client import get
 from harness.hostile import HOSTILE_REPLIES, HostileRedis, garbage, reset
+from harness.memory import MIB, bound
 from harness.pair import http_gate
 from harness.raw import Raw
 from harness.wait import wait_for, watch_for
-
-MIB = 1 << 20
 
 
 def throw(address, data):
@@ -54,7 +53,7 @@ def test_garbage_on_every_listening_socket_disturbs_nobody(
                 cut.sendall(data[:1])
                 reset(cut)
     assert one.running()
-    assert one.process.rss_bytes() - before < 8 * MIB, "garbage is kept"
+    assert one.process.rss_bytes() - before < bound(8 * MIB), "garbage is kept"
     asking.stop()
     assert asking.bad() == [] and len(asking.oks()) > 20
     assert one.holding() and one.token() == 1
@@ -135,7 +134,7 @@ def test_a_redis_that_answers_nonsense_is_never_believed_and_forgiven_when_it_he
         watch_for(lambda: one.running() and one.admin("/livez").status == 200, 0.1, one.tail)
         assert get(one.gate()).status == 503, mode
         assert not one.events("lease.acquired"), mode
-    assert one.process.rss_bytes() - before < 8 * MIB
+    assert one.process.rss_bytes() - before < bound(8 * MIB)
     assert len(one.log_path.read_bytes()) < 256 * 1024, "it says so, but not without end"
     hostile.mode = "pass"
     one.wait_active(10)
