@@ -200,7 +200,9 @@ void Sidecar::OnSignal(int signal) {
   ++stop_signals_;
   const std::string_view name = signal == SIGTERM ? "SIGTERM" : "SIGINT";
   if (stop_signals_ > 1 || drivers_.empty()) {
-    log_.Warn("sidecar.stopping", "stopping at once; a lease still held runs out by itself",
+    log_.Warn("sidecar.stopping",
+              drivers_.empty() ? "stopping before the store has answered"
+                               : "stopping at once; a lease still held runs out by itself",
               {{"signal", name}});
     exit_code_ = stop_signals_ > 1 ? 1 : exit_code_;
     return Finish();

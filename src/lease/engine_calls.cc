@@ -112,8 +112,10 @@ void Engine::Core::Observe(const Answer& answer) {
   const Observer::Change change =
       observer_.See(now_, answer.record, answer.version, answer.holder_dead);
   if (!change.changed) return;
+  // Told when it begins, not again with every beat of the process that goes on with it.
+  if (change.unusable && !change.hands) return;
   if (change.unusable) return TellOf(Notice::kRecordUnusable, *answer.record, observer_.unusable());
-  if (change.token_lower) {
+  if (change.token_lower && change.hands) {
     TellOf(Notice::kTokenRegression, *answer.record,
            "the store shows token " + std::to_string(answer.record->token) + ", but " +
                std::to_string(observer_.highest_token()) + " was seen before: it lost writes");

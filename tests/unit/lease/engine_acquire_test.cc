@@ -420,5 +420,29 @@ TEST_F(Acquiring, TheTakeoverTellsForHowLongTheRecordHadNotChanged) {
   EXPECT_GE(unchanged_for, timing().ttl);
 }
 
+TEST_F(Acquiring, ARegressedTokenIsToldOncePerHolderAndNotWithEveryBeat) {
+  Memory memory;
+  memory.highest_token = 9;
+  Start(memory);
+  for (uint64_t beat = 1; beat < 5; ++beat) {
+    AnswerRecord(Other(2, beat));
+    EXPECT_EQ(Told(Notice::kTokenRegression), beat == 1);
+    Forget();
+    while (None<ReadEffect>()) TickNext();
+  }
+}
+
+TEST_F(Acquiring, ARecordThatMayNotBeTouchedIsToldOncePerHolderAndNotWithEveryBeat) {
+  Start();
+  for (uint64_t beat = 1; beat < 5; ++beat) {
+    Record record = Other(2, beat);
+    record.format = kRecordFormat + 1;
+    AnswerRecord(record);
+    EXPECT_EQ(Told(Notice::kRecordUnusable), beat == 1);
+    Forget();
+    while (None<ReadEffect>()) TickNext();
+  }
+}
+
 }  // namespace
 }  // namespace leasehold::test
