@@ -56,8 +56,7 @@ struct View {
 class Engine {
  public:
   // `peers`: gate name -> advertised address, written into our records. `seed` drives all jitter.
-  // `wall_unix_ms` is not read here: acquired_at is filled by the driver when it carries a
-  // CasEffect out.
+  // No wall clock is read here: the driver fills in acquired_at when it carries a CasEffect out.
   Engine(const Options& options, Identity identity, uint64_t seed, base::MonoTime now,
          Memory memory = {}, std::map<std::string, std::string> peers = {});
   ~Engine();

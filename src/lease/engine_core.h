@@ -175,7 +175,7 @@ class Engine::Core {
   MonoTime next_poll_at_;
   MonoTime last_read_sent_at_;
   bool poll_again_ = false;  // an urgent hint came while a read was under way
-  MonoTime not_before_;      // back-off after a start that failed
+  MonoTime not_before_;      // back-off after an acquisition that the store failed
   Duration start_backoff_;
   bool sit_out_ = false;     // stepped down with take_back=false: until another process has held
   bool starting_up_ = true;  // fail_if_held still looks
