@@ -270,14 +270,14 @@ void LeaseDriver::CheckDrained() {
 }
 
 void LeaseDriver::OnRead(uint64_t op, store::ReadResult result) {
-  if (result.store_unix_ms) host_.see_store_clock(*result.store_unix_ms);
+  host_.see_clocks(result.store_unix_ms);
   if (host_.proven_dead(result.record.process_id)) result.holder_dead = true;
   Feed(ToAnswer(op, std::move(result)));
 }
 
 void LeaseDriver::OnCas(uint64_t op, lease::CasEffect::Purpose purpose, MonoTime sent_at,
                         store::CasResult result) {
-  if (result.store_unix_ms) host_.see_store_clock(*result.store_unix_ms);
+  host_.see_clocks(result.store_unix_ms);
   if (purpose == lease::CasEffect::Purpose::kRenew) CountRenewal(result, Loop::Now() - sent_at);
   Feed(ToAnswer(op, std::move(result)));
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,9 @@ class LeaseDriver {
     store::LeaseStore& store;
     // Every registered listener has said drained for (lease, token).
     std::function<bool(const std::string&, uint64_t)> listeners_drained;
-    // A store answer told the store's clock, or some time passed: has this machine lost time?
-    std::function<void(int64_t store_unix_ms)> see_store_clock;
+    // Before an answer is judged: has this machine lost time? By its own clocks, and the store's
+    // where that was told.
+    std::function<void(std::optional<int64_t> store_unix_ms)> see_clocks;
     // A process that node.state_dir proved dead may be taken over at once.
     std::function<bool(const std::string& process_id)> proven_dead;
     // A token was seen, with the TTL of its record: to be remembered across restarts.

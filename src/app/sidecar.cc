@@ -96,9 +96,7 @@ bool Sidecar::MakeLeases() {
     host.listeners_drained = [this](const std::string& name, uint64_t token) {
       return !signal_socket_ || signal_socket_->AllDrained(name, token);
     };
-    host.see_store_clock = [this](int64_t unix_ms) {
-      if (lost_time_.SeeStore(Loop::Now(), unix_ms)) TellLostTime();
-    };
+    host.see_clocks = [this](std::optional<int64_t> store_unix_ms) { SeeClocks(store_unix_ms); };
     host.proven_dead = [this](const std::string& process) {
       return state_dir_ && state_dir_->ProvenDead(process);
     };
@@ -258,7 +256,15 @@ void Sidecar::OnTrouble(std::string_view kind, bool active, const std::string& s
 
 void Sidecar::WatchClock() {
   clock_watch_->StartAfter(kClockWatchInterval);
-  if (lost_time_.SeeWall(Loop::Now(), Loop::WallNow())) TellLostTime();
+  SeeClocks(std::nullopt);
+}
+
+// Told to every lease before the answer that waited meanwhile is judged: such an answer confers no
+// permit.
+void Sidecar::SeeClocks(std::optional<int64_t> store_unix_ms) {
+  const bool wall = lost_time_.SeeWall(Loop::Now(), Loop::WallNow());
+  const bool store = store_unix_ms && lost_time_.SeeStore(Loop::Now(), *store_unix_ms);
+  if (wall || store) TellLostTime();
 }
 
 void Sidecar::TellLostTime() {

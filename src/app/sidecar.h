@@ -62,6 +62,7 @@ class Sidecar : public admin::Control {
   void OnAppUnreadyTooLong();
   void OnTrouble(std::string_view kind, bool active, const std::string& sentence);
   void WatchClock();
+  void SeeClocks(std::optional<int64_t> store_unix_ms);
   void TellLostTime();
   void Finish();
 

@@ -60,7 +60,7 @@ class LeaseDriverTest : public leasehold::testing::LoopFixture {
     options_.name = "orders";
     LeaseDriver::Host host{loop_, *log_, metrics_, events_, store_, {}, {}, {}, {}, {}};
     host.listeners_drained = [](const std::string&, uint64_t) { return true; };
-    host.see_store_clock = [](int64_t) {};
+    host.see_clocks = [](std::optional<int64_t>) {};
     host.proven_dead = [](const std::string&) { return false; };
     host.remember = [](const std::string&, uint64_t, base::Duration) {};
     host.on_stopped = [this](bool, const std::string&) { stopped_ = true; };
