@@ -120,6 +120,12 @@ void Engine::Core::Observe(const Answer& answer) {
            "the store shows token " + std::to_string(answer.record->token) + ", but " +
                std::to_string(observer_.highest_token()) + " was seen before: it lost writes");
   }
+  if (change.token_twice && change.hands) {
+    TellOf(Notice::kTokenRegression, *answer.record,
+           "token " + std::to_string(answer.record->token) +
+               " was handed out twice: it was seen under another process before, so the store lost "
+               "writes; compare process ids too");
+  }
   if (change.duplicate_node_id) {
     TellOf(Notice::kDuplicateId, *answer.record, "another process renews under this node id");
   }

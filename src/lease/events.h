@@ -59,7 +59,8 @@ enum class Notice {
   kStoreDegraded,    // store.degraded
   kStoreRecovered,   // store.recovered
   kDuplicateId,      // node.duplicate_id
-  kTokenRegression,  // lease.token_regression: the store showed a lower token than was seen before
+  kTokenRegression,  // lease.token_regression: a lower token than was seen before, or one handed
+                     // out twice
   kTokenExhausted,   // lease.token_exhausted
   kRecordUnusable,   // lease.record_unusable: higher format or bad ttl_ms; never overwritten
 };

@@ -13,16 +13,17 @@ Observer::Observer(const Identity& self, const Timing& timing, const Memory& mem
       highest_token_(memory.highest_token),
       last_ttl_(memory.last_ttl) {}
 
+bool Observer::HandedOutTwice(const Record& record) const {
+  return record.token == highest_token_ && !highest_token_process_.empty() &&
+         record.process_id != highest_token_process_;
+}
+
 // No record where one was known, a lower token, the highest token under another process, or a lower
 // beat of the same process: acknowledged writes are gone, and a holder whose write was lost may
 // still have a permit.
 bool Observer::GoneBack(const std::optional<Record>& record) const {
   if (!record) return ever_known_;
-  if (record->token < highest_token_) return true;
-  if (record->token == highest_token_ && !highest_token_process_.empty() &&
-      record->process_id != highest_token_process_) {
-    return true;
-  }
+  if (record->token < highest_token_ || HandedOutTwice(*record)) return true;
   return record->process_id == last_process_ && record->beat < last_process_beat_;
 }
 
@@ -63,6 +64,7 @@ Observer::Change Observer::See(MonoTime now, const std::optional<Record>& record
         duplicates_told_.insert(record->process_id).second;
   }
   change.token_lower = record && record->token < highest_token_;
+  change.token_twice = record && HandedOutTwice(*record);
   change.gone_back = GoneBack(record);
   // Seen going back again, the wait only grows: a lost holder's permit is no shorter for it.
   wait_until_ = change.gone_back

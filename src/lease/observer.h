@@ -23,6 +23,7 @@ class Observer {
     bool hands = false;    // holder, token or released-ness differ
     bool gone_back = false;    // the store lost writes: see wait_until_
     bool token_lower = false;  // lower than the highest token ever seen
+    bool token_twice = false;  // the highest token ever seen, but under another process
     bool duplicate_node_id =
         false;              // our node id beats under another process id (told once per process)
     bool unusable = false;  // ValidateRecord failed: never overwritten
@@ -56,6 +57,7 @@ class Observer {
   base::MonoTime changed_at() const { return changed_at_; }
 
  private:
+  bool HandedOutTwice(const Record& record) const;
   bool GoneBack(const std::optional<Record>& record) const;
   // What outlives this record: the highest token, the process's beat, the TTL (never lowered by a
   // store gone back).

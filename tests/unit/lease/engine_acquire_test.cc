@@ -432,6 +432,21 @@ TEST_F(Acquiring, ARegressedTokenIsToldOncePerHolderAndNotWithEveryBeat) {
   }
 }
 
+TEST_F(Acquiring, ATokenHandedOutTwiceIsToldOncePerHolder) {
+  Start();
+  AnswerRecord(Other(7, 30));
+  EXPECT_FALSE(Told(Notice::kTokenRegression));
+  Forget();
+  for (uint64_t beat = 1; beat < 4; ++beat) {
+    while (None<ReadEffect>()) TickNext();
+    Record record = Other(7, beat);
+    record.process_id = "third";
+    AnswerRecord(record);
+    EXPECT_EQ(Told(Notice::kTokenRegression), beat == 1);
+    Forget();
+  }
+}
+
 TEST_F(Acquiring, ARecordThatMayNotBeTouchedIsToldOncePerHolderAndNotWithEveryBeat) {
   Start();
   for (uint64_t beat = 1; beat < 5; ++beat) {
