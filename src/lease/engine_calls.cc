@@ -19,7 +19,8 @@ void Engine::Core::SendRead(Purpose purpose, Duration timeout) {
   op_ = Op{++last_op_, purpose, now_, now_ + timeout, 0, {}};
   last_read_sent_at_ = now_;
   poll_again_ = false;
-  effects_->push_back(ReadEffect{last_op_, timeout});
+  // In place: GCC 12 at -O3 takes a variant that is moved for one that is not initialised.
+  effects_->emplace_back(ReadEffect{last_op_, timeout});
 }
 
 void Engine::Core::SendWrite(Purpose purpose, const std::optional<Version>& expected, Record record,
