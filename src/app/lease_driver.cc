@@ -102,7 +102,7 @@ std::string_view NoticeSentence(lease::Notice notice) {
     case lease::Notice::kDuplicateId:
       return "another process uses this node id; give every instance its own node.id";
     case lease::Notice::kTokenRegression:
-      return "the store shows an older fencing token than was seen: it lost acknowledged writes";
+      return "the store shows another fencing token than was seen: it lost acknowledged writes";
     case lease::Notice::kTokenExhausted:
       return "the largest fencing token is used; the lease cannot be acquired";
     case lease::Notice::kRecordUnusable:
@@ -399,6 +399,10 @@ void LeaseDriver::CountNotice(const lease::NoticeEffect& effect) {
     case lease::Notice::kLost: Counter(kLosses, by_reason).Add(); return;
     case lease::Notice::kDraining: Counter(kStepDowns, by_reason).Add(); return;
     case lease::Notice::kTokenRegression: Counter(kTokenRegressions, {}).Add(); return;
+    case lease::Notice::kStoreDegraded:
+      store_trouble_ = effect.detail.empty() ? "the store does not answer" : effect.detail;
+      return;
+    case lease::Notice::kStoreRecovered: store_trouble_.clear(); return;
     case lease::Notice::kReleased:
       // Given back without a drain: it is told nowhere else.
       if (effect.reason == lease::Reason::kStartFailed) Counter(kStepDowns, by_reason).Add();

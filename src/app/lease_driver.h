@@ -80,6 +80,8 @@ class LeaseDriver {
   bool stopped() const { return stopped_; }
   // The last write probe's complaint; empty if the store could be written.
   const std::string& write_trouble() const { return write_trouble_; }
+  // Why the lease's own calls fail, while they are store.degraded; else empty.
+  const std::string& store_trouble() const { return store_trouble_; }
 
  private:
   void Pump();
@@ -120,6 +122,7 @@ class LeaseDriver {
   uint64_t next_request_ = 1;
   std::map<uint64_t, std::function<void(const lease::StepDownDone&)>> requests_;
   std::string write_trouble_;
+  std::string store_trouble_;
   observe::Histogram& renew_seconds_;
   observe::Histogram& takeover_seconds_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // late store answers check it

@@ -1,5 +1,6 @@
 #include "app/sidecar.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <utility>
@@ -324,9 +325,16 @@ admin::NodeView Sidecar::node() const {
   view.started_at = started_wall_;
   view.uptime = Loop::Now() - started_;
   view.shutting_down = stop_signals_ > 0;
-  for (const auto& [kind, sentence] : troubles_) view.troubles.push_back(sentence);
+  // Many leases have one store: what all of them suffer from is said once.
+  const auto add = [&view](const std::string& sentence) {
+    if (sentence.empty()) return;
+    if (std::ranges::find(view.troubles, sentence) != view.troubles.end()) return;
+    view.troubles.push_back(sentence);
+  };
+  for (const auto& [kind, sentence] : troubles_) add(sentence);
   for (const auto& driver : drivers_) {
-    if (!driver->write_trouble().empty()) view.troubles.push_back(driver->write_trouble());
+    add(driver->store_trouble());
+    add(driver->write_trouble());
   }
   return view;
 }

@@ -28,6 +28,10 @@ class MemoryStore final : public store::LeaseStore {
       result.record = *record_;
       result.version = lease::MakeVersion(*record_);
     }
+    if (!unreachable_.empty()) {
+      result.outcome = store::ReadResult::Outcome::kRefused;
+      result.error = unreachable_;
+    }
     loop_.Post([done = std::move(done), result] { done(result); });
   }
   void CompareAndSet(std::string_view, const std::optional<lease::Version>&,
@@ -49,6 +53,7 @@ class MemoryStore final : public store::LeaseStore {
 
   std::optional<lease::Record> record_;
   base::Status probe_;
+  std::string unreachable_;  // reads are refused so
 
  private:
   loop::Loop& loop_;
@@ -110,6 +115,16 @@ TEST_F(LeaseDriverTest, AStoreThatRefusesTheProbeIsTroubleOfAStandby) {
   driver_->Start();
   ASSERT_TRUE(RunUntil([this] { return !driver_->write_trouble().empty(); }));
   EXPECT_EQ(driver_->write_trouble(), "store_full: its memory is full");
+}
+
+TEST_F(LeaseDriverTest, AStoreThatRefusesTheLeasesCallsIsTroubleUntilItAnswers) {
+  store_.unreachable_ = "the directory must exist";
+  driver_->Start();
+  driver_->Feed(lease::AppState{true});
+  ASSERT_TRUE(RunUntil([this] { return !driver_->store_trouble().empty(); }));
+  EXPECT_EQ(driver_->store_trouble(), "the directory must exist");
+  store_.unreachable_.clear();
+  ASSERT_TRUE(RunUntil([this] { return driver_->store_trouble().empty(); }));
 }
 
 }  // namespace
