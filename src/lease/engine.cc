@@ -375,7 +375,7 @@ void Engine::Core::JudgeAnswer(const Answer& answer) {
       Observe(answer);
       const bool own_to_retake =
           verdict.reason == Reason::kAbsent || verdict.reason == Reason::kStoreRegressed;
-      if (own_to_retake) observer_.AllowImmediateReacquisition();
+      if (own_to_retake && holding()) observer_.AllowImmediateReacquisition();
       return Lose(verdict.reason, answer.record
                                       ? "the record names process " + answer.record->process_id +
                                             ", token " + std::to_string(answer.record->token)
