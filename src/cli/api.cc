@@ -165,7 +165,9 @@ int FailWith(Console& console, bool json, const ApiAnswer& answer) {
   ExitCode code = kFailed;
   if (answer.status == 412) code = kFailedPrecondition;
   if (answer.problem() == "not_holder" || answer.problem() == "no_holder") code = kNotHolder;
-  return Fail(console, json, code, answer.problem(), answer.detail());
+  std::string detail = answer.detail();
+  if (answer.problem() == "unauthorized") detail += "; name its file with --token-file or -c";
+  return Fail(console, json, code, answer.problem(), detail);
 }
 
 int FailWith(Console& console, bool json, const Error& error) {

@@ -132,7 +132,7 @@ class Parser {
       std::ostringstream err;
       parsed.exit_code = app_.exit(error, out, err) == 0 ? kOk : kUsage;
       parsed.out = out.str();
-      parsed.err = err.str();
+      parsed.err = parsed.exit_code == kOk ? err.str() : "leasehold: " + err.str();
       return parsed;
     }
     const std::string wrong = Finish();
@@ -233,7 +233,7 @@ class Parser {
     sub->add_option("--for", command_.wait_for, "active, standby or draining")
         ->required()
         ->type_name("STATE")
-        ->check(CLI::IsMember({"active", "standby", "draining"}));
+        ->check(CLI::IsMember({"active", "standby", "draining"}).description(""));
     AddTimeout(sub, "How long to wait");
   }
   void AddDrained() {

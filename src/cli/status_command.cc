@@ -73,12 +73,13 @@ std::string Note(const Json& lease) {
   const auto add = [&note](const std::string& text) {
     if (!text.empty()) note += (note.empty() ? "" : "; ") + text;
   };
-  if (lease.Int("drain_ends_in_ms")) add("drain ends in " + Span(lease, "drain_ends_in_ms"));
+  const bool draining = lease.Int("drain_ends_in_ms").has_value();
+  if (draining) add("drain ends in " + Span(lease, "drain_ends_in_ms"));
   if (lease.Find("holding") && !lease.Bool("holding").value_or(false)) {
     add(Text(lease, "not_competing"));
   }
   if (const std::string reason = Text(lease, "last_reason"); !reason.empty()) {
-    add("last ended by " + reason);
+    add((draining ? "reason: " : "last ended: ") + reason);
   }
   if (!lease.Bool("store_ok").value_or(true)) add(Text(lease, "last_error"));
   return note;

@@ -112,8 +112,8 @@ class StepDown {
 
   void Print(const ApiAnswer& answer, const std::string& outcome) {
     if (outcome == "pending") {
-      console_.out << "under way; `leasehold wait --for standby " << Shown(lease_)
-                   << "` waits for it\n";
+      console_.out << "under way; this waits until another instance holds it:\n"
+                   << "  leasehold wait --for standby " << Shown(lease_) << SameSidecar() << "\n";
       return;
     }
     const auto line = [&](const char* name, std::string_view key) {
@@ -136,8 +136,11 @@ class StepDown {
 
   // What else the retry must say to ask the same of the same sidecar.
   std::string SameWay() const {
+    return (command_.take_back ? "" : " --no-take-back") + SameSidecar();
+  }
+
+  std::string SameSidecar() const {
     std::string flags;
-    if (!command_.take_back) flags += " --no-take-back";
     if (!command_.admin.empty()) flags += " --admin " + Shown(command_.admin);
     if (!command_.token_file.empty()) flags += " --token-file " + Shown(command_.token_file);
     if (command_.config_given) flags += " -c " + Shown(command_.config);

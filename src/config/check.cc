@@ -57,7 +57,7 @@ std::string Origin(bool configured) { return configured ? "as configured" : "der
 std::string DescribeLease(const lease::Options& options) {
   const lease::Timing t = lease::Derive(options);
   char renewals[32];
-  std::snprintf(renewals, sizeof renewals, "%.1f",
+  std::snprintf(renewals, sizeof renewals, "%.0f",
                 3600 / (t.renew_interval.seconds() * 17 / 16));  // 1/16: the mean of the jitter
   std::string out = "lease " + options.name + "\n";
   out += Line("ttl", FormatDuration(t.ttl), "counted from when a confirmed renewal was sent");
