@@ -16,17 +16,6 @@ using loop::Loop;
 constexpr Duration kWriteProbeInterval = Duration::Seconds(30);
 constexpr Duration kWriteProbeTimeout = Duration::Seconds(5);
 
-constexpr CounterName kAcquisitions = {"leasehold_lease_acquisitions_total",
-                                       "Acquisitions of the lease by this process."};
-constexpr CounterName kLosses = {"leasehold_lease_losses_total", "Losses of the lease, by reason."};
-constexpr CounterName kStepDowns = {"leasehold_lease_step_downs_total",
-                                    "Step-downs begun, by reason."};
-constexpr CounterName kTokenRegressions = {
-    "leasehold_lease_token_regressions_total",
-    "Times the store showed a lower fencing token than was seen before."};
-constexpr CounterName kRenewals = {"leasehold_lease_renewals_total",
-                                   "Renewals answered, by result."};
-
 lease::ReadAnswer ToAnswer(uint64_t op, store::ReadResult result) {
   lease::ReadAnswer answer;
   answer.op = op;
@@ -75,80 +64,6 @@ lease::CasAnswer ToAnswer(uint64_t op, store::CasResult result) {
   return answer;
 }
 
-std::string_view CasOutcomeName(store::CasResult::Outcome outcome) {
-  switch (outcome) {
-    case store::CasResult::Outcome::kApplied: return "ok";
-    case store::CasResult::Outcome::kConflict: return "conflict";
-    case store::CasResult::Outcome::kAmbiguous: return "ambiguous";
-    case store::CasResult::Outcome::kRefused: return "refused";
-  }
-  return "ambiguous";
-}
-
-// One sentence for people, per notice: what it means and, where there is something to do, what.
-std::string_view NoticeSentence(lease::Notice notice) {
-  switch (notice) {
-    case lease::Notice::kAcquired: return "this process holds the lease; its gates open";
-    case lease::Notice::kAtRisk:
-      return "a renewal round failed; still serving until the permit ends";
-    case lease::Notice::kRestored: return "a renewal succeeded again";
-    case lease::Notice::kDraining:
-      return "stepping down: finishing what is in flight, admitting nothing new";
-    case lease::Notice::kReleased: return "the lease was given back";
-    case lease::Notice::kLost: return "the lease is lost; every gate is shut";
-    case lease::Notice::kObserved: return "the holder seen in the store changed";
-    case lease::Notice::kStoreDegraded: return "the store does not answer as it should";
-    case lease::Notice::kStoreRecovered: return "the store answers again";
-    case lease::Notice::kDuplicateId:
-      return "another process uses this node id; give every instance its own node.id";
-    case lease::Notice::kTokenRegression:
-      return "the store shows another fencing token than was seen: it lost acknowledged writes";
-    case lease::Notice::kTokenExhausted:
-      return "the largest fencing token is used; the lease cannot be acquired";
-    case lease::Notice::kRecordUnusable:
-      return "the record in the store is not one this version may overwrite";
-  }
-  return "";
-}
-
-observe::LogLevel NoticeLevel(lease::Notice notice) {
-  switch (notice) {
-    case lease::Notice::kAtRisk:
-    case lease::Notice::kLost:
-    case lease::Notice::kStoreDegraded:
-    case lease::Notice::kDuplicateId:
-    case lease::Notice::kTokenRegression: return observe::LogLevel::kWarn;
-    case lease::Notice::kTokenExhausted:
-    case lease::Notice::kRecordUnusable: return observe::LogLevel::kError;
-    default: return observe::LogLevel::kInfo;
-  }
-}
-
-// As text: a reader of JSON lines may round a 64-bit number. None (store.*): empty, and so left
-// out.
-std::string TokenText(uint64_t token) { return token == 0 ? "" : std::to_string(token); }
-
-std::string_view GateSentence(lease::Valve valve) {
-  switch (valve) {
-    case lease::Valve::kOpen: return "the gate admits";
-    case lease::Valve::kDraining:
-      return "the gate admits nothing new and finishes what is in flight";
-    case lease::Valve::kHolding:
-    case lease::Valve::kClosed: return "the gate is shut";
-  }
-  return "";
-}
-
-std::string_view GateEventName(lease::Valve valve) {
-  switch (valve) {
-    case lease::Valve::kOpen: return "gate.opened";
-    case lease::Valve::kDraining: return "gate.draining";
-    case lease::Valve::kHolding:  // told as lease.at_risk; the gate's state shows it
-    case lease::Valve::kClosed: return "gate.closed";
-  }
-  return "gate.closed";
-}
-
 }  // namespace
 
 LeaseDriver::LeaseDriver(Host host, const lease::Options& options, const lease::Identity& identity,
@@ -159,41 +74,7 @@ LeaseDriver::LeaseDriver(Host host, const lease::Options& options, const lease::
       engine_(options, identity, seed, Loop::Now(), memory),
       deadline_(host_.loop, [this] { Feed(lease::Tick{}); }),
       probe_(host_.loop, [this] { ProbeWrite(); }),
-      renew_seconds_(host_.metrics.AddHistogram(
-          "leasehold_lease_renew_seconds", "Time from sending a renewal to its answer, by lease.",
-          {{"lease", options.name}}, observe::LatencyBounds())),
-      takeover_seconds_(host_.metrics.AddHistogram(
-          "leasehold_lease_takeover_seconds",
-          "Time from this process's last sight of a change in the record to holding.",
-          {{"lease", options.name}},
-          {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120, 600})) {
-  MakeCounters();
-}
-
-// Every series exists from the start, so that increase() sees its first event.
-void LeaseDriver::MakeCounters() {
-  using lease::Reason;
-  Counter(kAcquisitions, {});
-  Counter(kTokenRegressions, {});
-  for (const Reason reason : {Reason::kSuperseded, Reason::kAbsent, Reason::kExpired,
-                              Reason::kHostFrozen, Reason::kStoreRegressed}) {
-    Counter(kLosses, {{"reason", std::string(lease::ReasonName(reason))}});
-  }
-  for (const Reason reason : {Reason::kRequested, Reason::kShutdown, Reason::kRenewalsFailed,
-                              Reason::kAppUnready, Reason::kStartFailed}) {
-    Counter(kStepDowns, {{"reason", std::string(lease::ReasonName(reason))}});
-  }
-  using Outcome = store::CasResult::Outcome;
-  for (const Outcome outcome :
-       {Outcome::kApplied, Outcome::kConflict, Outcome::kAmbiguous, Outcome::kRefused}) {
-    Counter(kRenewals, {{"result", std::string(CasOutcomeName(outcome))}});
-  }
-}
-
-observe::Counter& LeaseDriver::Counter(const CounterName& counter, observe::Labels labels) {
-  labels["lease"] = options_.name;
-  return host_.metrics.AddCounter(counter.name, counter.help, labels);
-}
+      report_(host_.log, host_.metrics, host_.events, options.name) {}
 
 LeaseDriver::~LeaseDriver() { *alive_ = false; }
 
@@ -278,7 +159,9 @@ void LeaseDriver::OnRead(uint64_t op, store::ReadResult result) {
 void LeaseDriver::OnCas(uint64_t op, lease::CasEffect::Purpose purpose, MonoTime sent_at,
                         store::CasResult result) {
   host_.see_clocks(result.store_unix_ms);
-  if (purpose == lease::CasEffect::Purpose::kRenew) CountRenewal(result, Loop::Now() - sent_at);
+  if (purpose == lease::CasEffect::Purpose::kRenew) {
+    report_.CountRenewal(result.outcome, Loop::Now() - sent_at);
+  }
   Feed(ToAnswer(op, std::move(result)));
 }
 
@@ -344,81 +227,21 @@ void LeaseDriver::Carry(const lease::ValveEffect& effect) {
       queue_.push_back(lease::StartFailed{effect.token, set.error().message});
       return;
     }
-    if (effect.valve != lease::Valve::kHolding) TellGate(*gate, effect);
+    report_.TellGate(gate->options().name, effect);
   }
-}
-
-void LeaseDriver::TellGate(const gate::Gate& gate, const lease::ValveEffect& effect) {
-  observe::Event event;
-  event.name = std::string(GateEventName(effect.valve));
-  event.lease = options_.name;
-  event.token = effect.token;
-  event.reason = std::string(lease::ReasonName(effect.reason));
-  event.gate = gate.options().name;
-  event.at = Loop::WallNow();
-  host_.log.Info(event.name, GateSentence(effect.valve),
-                 {{"lease", options_.name},
-                  {"gate", event.gate},
-                  {"token", TokenText(effect.token)},
-                  {"reason", event.reason}});
-  host_.events.Publish(std::move(event));
 }
 
 void LeaseDriver::Carry(const lease::NoticeEffect& effect) {
-  observe::Event event;
-  event.name = std::string(lease::NoticeName(effect.notice));
-  event.lease = options_.name;
-  event.token = effect.token;
-  event.holder_node_id = effect.holder_node_id;
-  event.holder_process_id = effect.holder_process_id;
-  event.reason = std::string(lease::ReasonName(effect.reason));
-  event.grace = effect.grace;
-  event.detail = effect.detail;
-  event.at = Loop::WallNow();
-  std::string message(NoticeSentence(effect.notice));
-  if (!effect.detail.empty()) message += ": " + effect.detail;
-  host_.log.Write(NoticeLevel(effect.notice), event.name, message,
-                  {{"lease", options_.name},
-                   {"token", TokenText(effect.token)},
-                   {"holder", effect.holder_node_id},
-                   {"process", effect.holder_process_id},
-                   {"reason", event.reason}});
-  CountNotice(effect);
-  host_.events.Publish(std::move(event));
-}
-
-void LeaseDriver::CountNotice(const lease::NoticeEffect& effect) {
-  const observe::Labels by_reason = {{"reason", std::string(lease::ReasonName(effect.reason))}};
-  switch (effect.notice) {
-    case lease::Notice::kAcquired:
-      sequence_ = 0;
-      host_.remember(options_.name, effect.token, options_.ttl);
-      Counter(kAcquisitions, {}).Add();
-      takeover_seconds_.Observe(effect.unchanged_for.seconds());
-      return;
-    case lease::Notice::kLost: Counter(kLosses, by_reason).Add(); return;
-    case lease::Notice::kDraining: Counter(kStepDowns, by_reason).Add(); return;
-    case lease::Notice::kTokenRegression: Counter(kTokenRegressions, {}).Add(); return;
-    case lease::Notice::kStoreDegraded:
-      store_trouble_ = effect.detail.empty() ? "the store does not answer" : effect.detail;
-      return;
-    case lease::Notice::kStoreRecovered: store_trouble_.clear(); return;
-    case lease::Notice::kReleased:
-      // Given back without a drain: it is told nowhere else.
-      if (effect.reason == lease::Reason::kStartFailed) Counter(kStepDowns, by_reason).Add();
-      return;
-    case lease::Notice::kObserved:
-      if (const lease::View view = engine_.view(); view.seen) {
-        host_.remember(options_.name, effect.token, view.seen->ttl());
-      }
-      return;
-    default: return;
+  if (effect.notice == lease::Notice::kAcquired) {
+    sequence_ = 0;
+    host_.remember(options_.name, effect.token, options_.ttl);
   }
-}
-
-void LeaseDriver::CountRenewal(const store::CasResult& result, Duration took) {
-  renew_seconds_.Observe(took.seconds());
-  Counter(kRenewals, {{"result", std::string(CasOutcomeName(result.outcome))}}).Add();
+  if (effect.notice == lease::Notice::kObserved) {
+    if (const lease::View view = engine_.view(); view.seen) {
+      host_.remember(options_.name, effect.token, view.seen->ttl());
+    }
+  }
+  report_.Tell(effect);
 }
 
 void LeaseDriver::Carry(const lease::StepDownDone& effect) {
@@ -449,30 +272,14 @@ void LeaseDriver::ProbeWrite() {
   if (stopped_) return;
   probe_.StartAfter(kWriteProbeInterval);
   // A holder proves it with every renewal.
-  if (permit().valve() != lease::Valve::kClosed) return SetWriteTrouble("");
+  if (permit().valve() != lease::Valve::kClosed) return report_.SetWriteTrouble("");
   host_.store.ProbeWrite(
       options_.name, kWriteProbeTimeout, [this, alive = alive_](const base::Status& status) {
         if (!*alive) return;
         // Unreachable is the lease calls' own news; refused is what would surprise a takeover.
         const bool refused = !status && status.error().code == base::ErrorCode::kRefused;
-        SetWriteTrouble(refused ? status.error().message : "");
+        report_.SetWriteTrouble(refused ? status.error().message : "");
       });
-}
-
-void LeaseDriver::SetWriteTrouble(const std::string& trouble) {
-  if (trouble == write_trouble_) return;
-  write_trouble_ = trouble;
-  const bool refused = !trouble.empty();
-  observe::Event event;
-  event.name = refused ? "store.degraded" : "store.recovered";
-  event.lease = options_.name;
-  event.detail = trouble;
-  event.at = Loop::WallNow();
-  host_.log.Write(refused ? observe::LogLevel::kWarn : observe::LogLevel::kInfo, event.name,
-                  refused ? "this standby could not write the lease if it had to: " + trouble
-                          : "this process could write the lease again",
-                  {{"lease", options_.name}});
-  host_.events.Publish(std::move(event));
 }
 
 // ---- views ----

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "admin/control.h"
-#include "app/lost_time.h"
+#include "app/lease_report.h"
 #include "gate/gate.h"
 #include "lease/engine.h"
 #include "loop/loop.h"
@@ -25,11 +25,6 @@
 #include "store/lease_store.h"
 
 namespace leasehold::app {
-
-struct CounterName {
-  const char* name;
-  const char* help;
-};
 
 class LeaseDriver {
  public:
@@ -79,9 +74,9 @@ class LeaseDriver {
   admin::LeaseView View() const;
   bool stopped() const { return stopped_; }
   // The last write probe's complaint; empty if the store could be written.
-  const std::string& write_trouble() const { return write_trouble_; }
+  const std::string& write_trouble() const { return report_.write_trouble(); }
   // Why the lease's own calls fail, while they are store.degraded; else empty.
-  const std::string& store_trouble() const { return store_trouble_; }
+  const std::string& store_trouble() const { return report_.store_trouble(); }
 
  private:
   void Pump();
@@ -99,12 +94,6 @@ class LeaseDriver {
   void CheckDrained();
   void Arm();
   void ProbeWrite();
-  void SetWriteTrouble(const std::string& trouble);
-  void MakeCounters();
-  observe::Counter& Counter(const CounterName& counter, observe::Labels labels);
-  void CountNotice(const lease::NoticeEffect& effect);
-  void CountRenewal(const store::CasResult& result, base::Duration took);
-  void TellGate(const gate::Gate& gate, const lease::ValveEffect& effect);
 
   Host host_;
   const lease::Options options_;
@@ -121,10 +110,7 @@ class LeaseDriver {
   int64_t acquired_at_unix_ms_ = 0;  // of the term under way, for people
   uint64_t next_request_ = 1;
   std::map<uint64_t, std::function<void(const lease::StepDownDone&)>> requests_;
-  std::string write_trouble_;
-  std::string store_trouble_;
-  observe::Histogram& renew_seconds_;
-  observe::Histogram& takeover_seconds_;
+  LeaseReport report_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // late store answers check it
 };
 

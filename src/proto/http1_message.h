@@ -10,7 +10,8 @@ namespace leasehold::proto::http1 {
 
 // Headers that framing, forwarding and gates care about, recognised once while parsing. Names of
 // Lease-* and X-Forwarded-* are also recognised with any other sign for '-': CGI-style servers fold
-// '_', and some '.' and the rest, into one variable, so "Lease_Fencing.Token" would forge ours there.
+// '_', and some '.' and the rest, into one variable, so "Lease_Fencing.Token" would forge ours
+// there.
 enum class HeaderId : uint8_t {
   kOther,
   kConnection,
