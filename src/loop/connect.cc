@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "loop/lifetime.h"
 #include "loop/poller.h"
 #include "loop/socket_address.h"
@@ -104,6 +105,11 @@ void Attempt::Start() {
     addresses_.push_back(FromPath(address_.path));
   } else if (std::optional<SocketAddress> literal = FromLiteral(address_.host, address_.port)) {
     addresses_.push_back(*literal);
+  } else if (base::EqualsIgnoreCase(address_.host, "localhost")) {
+    // Never asked of a name server (RFC 6761 6.3); small containers have no hosts file either.
+    for (const char* loopback : {"127.0.0.1", "::1"}) {
+      addresses_.push_back(*FromLiteral(loopback, address_.port));
+    }
   } else {
     Resolve();
     return;

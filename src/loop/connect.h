@@ -36,8 +36,8 @@ class Connecting {
 
 using ConnectCallback = std::function<void(base::Result<std::unique_ptr<Stream>>)>;
 
-// IP literals and Unix paths skip the resolver. The error names the address and the system's
-// reason.
+// IP literals, "localhost" (both loopbacks, IPv4 first) and Unix paths skip the resolver. The error
+// names the address and the system's reason.
 std::unique_ptr<Connecting> Connect(Loop& loop, const base::Address& address,
                                     const ConnectOptions& options, ConnectCallback done);
 
