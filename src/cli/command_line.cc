@@ -36,6 +36,7 @@ constexpr const char* kFooter =
 
 constexpr const char* kRunFooter =
     "SIGTERM steps down, releases and ends with 0; a second one, or SIGINT twice, ends at once.\n"
+    "Its log is on standard error; log.format = \"json\" makes each line an object.\n"
     "Example:\n"
     "  leasehold run -c /etc/leasehold/sidecar.conf\n";
 
@@ -150,7 +151,10 @@ class Parser {
                 const std::string& footer) {
     CLI::App* sub = app_.add_subcommand(name, what);
     sub->footer(footer);
-    sub->add_flag("--json", command_.json, "Machine-readable output on standard output");
+    // `run` writes nothing but its log, which has an option of its own.
+    if (verb != Verb::kRun) {
+      sub->add_flag("--json", command_.json, "Machine-readable output on standard output");
+    }
     sub->callback([this, verb, sub] {
       command_.verb = verb;
       const CLI::Option* config = sub->get_option_no_throw("--config");

@@ -25,6 +25,12 @@ constexpr int64_t kTimeoutsToDead = 2;
 constexpr Duration kStall = Duration::Millis(20);
 constexpr Duration kOneTurn = Duration::Millis(1);
 
+// A call's time-out is what was left of a deadline: 249.998ms are 250ms to people.
+std::string Rounded(Duration timeout) {
+  const int64_t millis = (timeout + Duration::Micros(500)).millis();
+  return base::FormatDuration(Duration::Millis(millis > 0 ? millis : 1));
+}
+
 }  // namespace
 
 RedisClient::RedisClient(loop::Loop& loop, const RedisTarget& target, const RedisTuning& tuning,
@@ -175,8 +181,7 @@ bool RedisClient::ForsakeLate(MonoTime now, Answers& answers, RedisFailure& down
   for (Pending& pending : sent_) {
     if (pending.deadline > now) continue;
     dead = dead || now - silent_since >= pending.timeout * kTimeoutsToDead;
-    down = AmbiguousFailure(target_.name + " did not answer within " +
-                            base::FormatDuration(pending.timeout));
+    down = AmbiguousFailure(target_.name + " did not answer within " + Rounded(pending.timeout));
     answers.emplace_back(std::exchange(pending.done, nullptr), RedisAnswer{std::nullopt, down});
     pending.deadline = MonoTime::Never();
   }
@@ -199,8 +204,8 @@ void RedisClient::OnTimer() {
   for (Pending& pending : waiting_) {
     if (pending.deadline > now) continue;
     RedisFailure failure = last_down_;
-    failure.sentence = "no connection within " + base::FormatDuration(pending.timeout) + "; " +
-                       last_down_.sentence;
+    failure.sentence =
+        "no connection within " + Rounded(pending.timeout) + "; " + last_down_.sentence;
     if (link_.up()) {
       failure = AmbiguousFailure(target_.name + " was not asked: the call's time-out was over");
     }
