@@ -74,7 +74,7 @@ LeaseDriver::LeaseDriver(Host host, const lease::Options& options, const lease::
       engine_(options, identity, seed, Loop::Now(), memory),
       deadline_(host_.loop, [this] { Feed(lease::Tick{}); }),
       probe_(host_.loop, [this] { ProbeWrite(); }),
-      report_(host_.log, host_.metrics, host_.events, options.name) {}
+      report_(host_.log, host_.metrics, host_.events, options.name, identity) {}
 
 LeaseDriver::~LeaseDriver() { *alive_ = false; }
 

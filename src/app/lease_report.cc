@@ -21,7 +21,7 @@ constexpr CounterName kStepDowns = {"leasehold_lease_step_downs_total",
                                     "Step-downs begun, by reason."};
 constexpr CounterName kTokenRegressions = {
     "leasehold_lease_token_regressions_total",
-    "Times the store showed a lower fencing token than was seen before."};
+    "Times the store showed a fencing token that is not the one seen before: lower, or another's."};
 constexpr CounterName kRenewals = {"leasehold_lease_renewals_total",
                                    "Renewals answered, by result."};
 
@@ -102,11 +102,12 @@ std::string_view GateEventName(lease::Valve valve) {
 }  // namespace
 
 LeaseReport::LeaseReport(observe::Log& log, observe::Metrics& metrics, observe::EventBus& events,
-                         std::string lease)
+                         std::string lease, lease::Identity identity)
     : log_(log),
       metrics_(metrics),
       events_(events),
       lease_(std::move(lease)),
+      identity_(std::move(identity)),
       renew_seconds_(metrics.AddHistogram("leasehold_lease_renew_seconds",
                                           "Time from sending a renewal to its answer, by lease.",
                                           {{"lease", lease_}}, observe::LatencyBounds())),
@@ -205,6 +206,8 @@ void LeaseReport::TellGate(const std::string& gate, const lease::ValveEffect& ef
   event.token = effect.token;
   event.reason = std::string(lease::ReasonName(effect.reason));
   event.gate = gate;
+  event.holder_node_id = identity_.node_id;
+  event.holder_process_id = identity_.process_id;
   event.at = Loop::WallNow();
   log_.Info(event.name, GateSentence(effect.valve),
             {{"lease", lease_},

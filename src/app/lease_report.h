@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/time.h"
+#include "lease/engine.h"
 #include "lease/events.h"
 #include "observe/event.h"
 #include "observe/log.h"
@@ -18,7 +19,7 @@ class LeaseReport {
  public:
   // What it borrows outlives it. Every counter exists from here on, at zero.
   LeaseReport(observe::Log& log, observe::Metrics& metrics, observe::EventBus& events,
-              std::string lease);
+              std::string lease, lease::Identity identity);
 
   void Tell(const lease::NoticeEffect& effect);
   void TellGate(const std::string& gate, const lease::ValveEffect& effect);
@@ -39,6 +40,7 @@ class LeaseReport {
   observe::Metrics& metrics_;
   observe::EventBus& events_;
   const std::string lease_;
+  const lease::Identity identity_;
   observe::Histogram& renew_seconds_;
   observe::Histogram& takeover_seconds_;
   std::string write_trouble_;

@@ -25,7 +25,7 @@ struct Event {
   std::string holder_process_id;
   std::string reason;    // "" if none
   base::WallTime at;     // for people
-  base::Duration grace;  // lease.draining: how long the drain may take; zero elsewhere
+  base::Duration grace;  // lease.draining: what listeners can count on (never past expiry); zero elsewhere
   std::string gate;      // gate.*: which
   std::string detail;    // a sentence, may be empty
 };
