@@ -21,28 +21,28 @@ struct RefusalText {
 
 RefusalText TextOf(Refusal reason) {
   switch (reason) {
-    case Refusal::kClosed: return {"not-holding", "The lease is not held here."};
+    case Refusal::kClosed: return {"not_holding", "The lease is not held here."};
     case Refusal::kDraining:
       return {"draining", "The holder is stepping down and admits nothing new."};
     case Refusal::kExpired: return {"expired", "The lease ran out; it is being looked for again."};
     case Refusal::kHoldFull:
-      return {"hold-full", "As many requests as allowed are waiting for the lease already."};
-    case Refusal::kHoldTimeout: return {"hold-timeout", "The lease did not come in time."};
+      return {"hold_full", "As many requests as allowed are waiting for the lease already."};
+    case Refusal::kHoldTimeout: return {"hold_timeout", "The lease did not come in time."};
     case Refusal::kMaxConnections:
-      return {"max-connections", "As many connections as allowed are open already."};
+      return {"max_connections", "As many connections as allowed are open already."};
   }
   return {"refused", "The request was refused."};
 }
 
 std::string_view ParseErrorType(int status) {
   switch (status) {
-    case 413: return "body-too-large";
-    case 414: return "target-too-long";
-    case 417: return "expectation-failed";
-    case 431: return "head-too-large";
-    case 501: return "not-implemented";
-    case 505: return "version-not-supported";
-    default: return "bad-request";
+    case 413: return "body_too_large";
+    case 414: return "target_too_long";
+    case 417: return "expectation_failed";
+    case 431: return "head_too_large";
+    case 501: return "not_implemented";
+    case 505: return "version_not_supported";
+    default: return "bad_request";
   }
 }
 
@@ -188,7 +188,7 @@ void Downstream::OnDeadline() {
   switch (state_) {
     case State::kIdle:
       if (!parser_.in_head()) return BeginLinger();
-      return Answer(408, "head-timeout", "The request head did not arrive in time.");
+      return Answer(408, "head_timeout", "The request head did not arrive in time.");
     case State::kActive: return OnActiveDeadline();
     case State::kFlushing: return OnStalled();
     case State::kLingering: return Close();
@@ -217,9 +217,9 @@ void Downstream::OnActiveDeadline() {
       request_done_ || upstream_->stream().queued() > gate_.options().buffer_bytes;
   if (application_slow) {
     gate_.NoteUpstreamTrouble("no answer within response_timeout");
-    return Answer(504, "upstream-timeout", "The application did not answer in time.");
+    return Answer(504, "upstream_timeout", "The application did not answer in time.");
   }
-  Answer(408, "body-timeout", "The request body did not arrive in time.");
+  Answer(408, "body_timeout", "The request body did not arrive in time.");
 }
 
 }  // namespace leasehold::gate

@@ -38,7 +38,7 @@ void Downstream::OnConnected(base::Result<std::unique_ptr<loop::Stream>> result)
   if (!result.ok()) {
     const bool late = result.error().code == base::ErrorCode::kTimeout;
     gate_.NoteUpstreamTrouble(result.error().message);
-    return Answer(late ? 504 : 502, late ? "upstream-timeout" : "upstream-unreachable",
+    return Answer(late ? 504 : 502, late ? "upstream_timeout" : "upstream_unreachable",
                   late ? "The application did not accept the connection in time."
                        : "The application cannot be reached.");
   }
@@ -195,7 +195,7 @@ void Downstream::UpstreamFailed(const char* what) {
   }
   gate_.NoteUpstreamTrouble(what);
   if (answer_begun_) return Cut();
-  Answer(502, "upstream-failed", "The application broke off before it had answered.");
+  Answer(502, "upstream_failed", "The application broke off before it had answered.");
 }
 
 // ---- tunnels ----

@@ -36,7 +36,7 @@ TEST_F(HttpGateLeaseTest, AStandbyRejectsNamingLeaseAndState) {
   EXPECT_EQ(client->received().find("HTTP/1.1 503 Service Unavailable\r\n"), 0u);
   for (const char* part :
        {"Retry-After: 1\r\n", "Connection: close\r\n", "application/problem+json",
-        "\"lease\":\"orders\"", "\"state\":\"standby\"", "\"status\":503", "not-holding"}) {
+        "\"lease\":\"orders\"", "\"state\":\"standby\"", "\"status\":503", "not_holding"}) {
     EXPECT_TRUE(Has(client, part)) << part << client->received();
   }
   EXPECT_TRUE(AppIsAlone());
@@ -114,7 +114,7 @@ TEST_F(HttpGateLeaseTest, AFullQueueRefuses) {
   Client(Get());
   EXPECT_TRUE(Holds(1));
   RawSocket* second = Client(Get());
-  EXPECT_TRUE(Gets(second, "hold-full"));
+  EXPECT_TRUE(Gets(second, "hold_full"));
   EXPECT_TRUE(Has(second, "HTTP/1.1 503 "));
 }
 
@@ -122,7 +122,7 @@ TEST_F(HttpGateLeaseTest, AWaitInVainEndsInA503) {
   options_.hold_timeout = Duration::Millis(50);
   BuildHolding();
   RawSocket* client = Client(Get());
-  EXPECT_TRUE(Gets(client, "hold-timeout"));
+  EXPECT_TRUE(Gets(client, "hold_timeout"));
   EXPECT_EQ(gate_->status().held, 0u);
 }
 

@@ -101,7 +101,7 @@ TEST_F(HttpGateLimitsTest, OverMaxConnectionsIsSaidSo) {
   RawSocket* app = App();
   RawSocket* second = Client();
   EXPECT_TRUE(Gets(second, "HTTP/1.1 503 "));
-  EXPECT_TRUE(Has(second, "max-connections"));
+  EXPECT_TRUE(Has(second, "max_connections"));
   EXPECT_TRUE(IsOver(second));
   app->Send(Ok());
   EXPECT_TRUE(Gets(first, "hi"));
