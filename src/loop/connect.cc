@@ -237,7 +237,7 @@ void Attempt::OnConnected() {
   }
   base::Result<std::unique_ptr<TlsStream>> tls =
       TlsStream::Start(loop_, std::move(stream), *tls_, Target(),
-                       [this](base::Status s) { OnHandshake(std::move(s)); });
+                       [this](const base::Status& s) { OnHandshake(s); });
   if (!tls) {
     Finish(tls.error());
     return;
