@@ -235,9 +235,8 @@ void Attempt::OnConnected() {
     Finish(std::unique_ptr<Stream>(std::move(stream)));
     return;
   }
-  base::Result<std::unique_ptr<TlsStream>> tls =
-      TlsStream::Start(loop_, std::move(stream), *tls_, Target(),
-                       [this](const base::Status& s) { OnHandshake(s); });
+  base::Result<std::unique_ptr<TlsStream>> tls = TlsStream::Start(
+      loop_, std::move(stream), *tls_, Target(), [this](const base::Status& s) { OnHandshake(s); });
   if (!tls) {
     Finish(tls.error());
     return;
