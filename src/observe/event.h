@@ -23,12 +23,11 @@ struct Event {
   uint64_t token = 0;
   std::string holder_node_id;
   std::string holder_process_id;
-  std::string reason;  // "" if none
-  base::WallTime at;   // for people
-  base::Duration
-      grace;  // lease.draining: what listeners can count on (never past expiry); zero elsewhere
-  std::string gate;    // gate.*: which
-  std::string detail;  // a sentence, may be empty
+  std::string reason;    // "" if none
+  base::WallTime at;     // for people
+  base::Duration grace;  // lease.draining: what listeners can count on; zero elsewhere
+  std::string gate;      // gate.*: which
+  std::string detail;    // a sentence, may be empty
 };
 
 // {"event":"lease.acquired","id":7,"at":"...","lease":"orders","token":"12",
