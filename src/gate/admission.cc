@@ -4,8 +4,6 @@
 
 namespace leasehold::gate {
 
-using lease::Valve;
-
 std::string_view RefusalName(Refusal reason) {
   switch (reason) {
     case Refusal::kClosed: return "closed";
@@ -14,16 +12,6 @@ std::string_view RefusalName(Refusal reason) {
     case Refusal::kHoldFull: return "hold_full";
     case Refusal::kHoldTimeout: return "hold_timeout";
     case Refusal::kMaxConnections: return "max_connections";
-  }
-  return "unknown";
-}
-
-std::string_view ValveName(Valve valve) {
-  switch (valve) {
-    case Valve::kClosed: return "closed";
-    case Valve::kHolding: return "holding";
-    case Valve::kOpen: return "open";
-    case Valve::kDraining: return "draining";
   }
   return "unknown";
 }

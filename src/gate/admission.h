@@ -23,7 +23,6 @@ enum class Refusal : uint8_t {
 };
 inline constexpr size_t kRefusalCount = 6;
 std::string_view RefusalName(Refusal reason);  // "closed", "draining", "expired", "hold_full", ...
-std::string_view ValveName(lease::Valve valve);  // "closed", "holding", "open", "draining"
 
 class GateCore;
 

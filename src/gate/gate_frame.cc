@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "lease/events.h"
 #include "loop/stream.h"
 
 namespace leasehold::gate {
@@ -54,7 +55,7 @@ GateStatus GateFrame::status() const {
   status.type = type_;
   status.listen = listener_ == nullptr ? "" : listener_->bound().ToString();
   status.upstream = options_.upstream.ToString();
-  status.state = ValveName(core_.valve());
+  status.state = lease::ValveName(core_.valve());
   status.connections = connections();
   status.in_flight = core_.in_flight();
   status.held = core_.held();

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "gate/gate_frame.h"
 #include "gate/tcp_connection.h"
+#include "lease/events.h"
 
 namespace leasehold::gate {
 namespace {
@@ -129,7 +130,7 @@ void TcpGate::CutInFlight() {
     host().log.Info("gate.cut", "open connections were cut",
                     {{"gate", options().name},
                      {"connections", cut},
-                     {"state", ValveName(core().valve())},
+                     {"state", lease::ValveName(core().valve())},
                      {"reason", last_change().reason}});
   }
 }

@@ -15,6 +15,16 @@ std::string_view StateName(State state) {
   return "stopped";
 }
 
+std::string_view ValveName(Valve valve) {
+  switch (valve) {
+    case Valve::kClosed: return "closed";
+    case Valve::kHolding: return "holding";
+    case Valve::kOpen: return "open";
+    case Valve::kDraining: return "draining";
+  }
+  return "unknown";
+}
+
 std::string_view ReasonName(Reason reason) {
   switch (reason) {
     case Reason::kNone: return "";

@@ -29,6 +29,8 @@ enum class State {
 };
 std::string_view StateName(State state);  // "standby", "acquiring", ..., "hold_off", "stopped"
 
+std::string_view ValveName(Valve valve);  // "closed", "holding", "open", "draining"
+
 // The closed list of reasons (DESIGN 2.4). kNone prints as "".
 enum class Reason {
   kNone,

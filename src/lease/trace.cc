@@ -14,16 +14,6 @@ Overloaded(Fs...) -> Overloaded<Fs...>;
 
 std::string Number(uint64_t n) { return std::to_string(n); }
 
-std::string_view ValveName(Valve valve) {
-  switch (valve) {
-    case Valve::kClosed: return "closed";
-    case Valve::kHolding: return "holding";
-    case Valve::kOpen: return "open";
-    case Valve::kDraining: return "draining";
-  }
-  return "closed";
-}
-
 std::string ReadText(const ReadAnswer& read) {
   std::string text = "read #" + Number(read.op) + " -> ";
   switch (read.outcome) {
