@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "base/time.h"
 
 namespace leasehold::admin {
 
@@ -21,6 +22,20 @@ struct SignalOptions {
   std::string socket;               // empty: no socket
   std::vector<int64_t> allow_uids;  // empty: whoever the mode 0660 lets in
   uint32_t max_clients = 64;
+};
+
+// Commands that are told of a lease's changes ([hooks]). Blanks part their words, quotes keep
+// blanks in one word; no shell. Empty: none.
+struct HookOptions {
+  std::string on_active;
+  std::string on_draining;
+  std::string on_standby;
+  base::Duration timeout = base::Duration::Seconds(30);  // then the command's group is killed
+};
+
+struct AuditOptions {
+  std::string file;     // "stdout", a path, or empty: in memory only
+  uint32_t keep = 256;  // entries in memory
 };
 
 }  // namespace leasehold::admin

@@ -33,6 +33,7 @@ std::string_view PolicyName(gate::StandbyPolicy policy) {
     case gate::StandbyPolicy::kClose: return "close";
     case gate::StandbyPolicy::kReject: return "reject";
     case gate::StandbyPolicy::kHold: return "hold";
+    case gate::StandbyPolicy::kForward: return "forward";
   }
   return "reject";
 }

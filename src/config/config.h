@@ -11,6 +11,7 @@
 
 #include "admin/options.h"
 #include "gate/options.h"
+#include "gate/process_options.h"
 #include "health/options.h"
 #include "lease/options.h"
 #include "observe/options.h"
@@ -28,9 +29,12 @@ struct Config {
   store::Options store;
   std::vector<lease::Options> leases;  // at least one
   std::vector<gate::Options> gates;
+  gate::ProcessOptions exec;
   health::Options app;
   admin::AdminOptions admin;
   admin::SignalOptions signal;
+  admin::HookOptions hooks;
+  admin::AuditOptions audit;
   observe::LogOptions log;
 };
 

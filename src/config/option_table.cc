@@ -51,6 +51,9 @@ using G = gate::Options;
 using H = health::Options;
 using A = admin::AdminOptions;
 using U = admin::SignalOptions;
+using K = admin::HookOptions;
+using D = admin::AuditOptions;
+using P = gate::ProcessOptions;
 using O = observe::LogOptions;
 
 // A word's place in its list is its enum's value; an empty word stands for one that does not apply.
@@ -58,8 +61,8 @@ using O = observe::LogOptions;
 constexpr std::string_view kTimeout = "1ms..1h";
 constexpr std::string_view kPerhapsLong = "1ms..8784h";
 
-constexpr std::array<std::string_view, 8> kSections = {"node", "store", "lease",  "gate",
-                                                       "app",  "admin", "signal", "log"};
+constexpr std::array<std::string_view, 11> kSections = {
+    "node", "store", "lease", "gate", "exec", "app", "admin", "signal", "hooks", "audit", "log"};
 
 const Option kOptions[] = {
     {"node", "id", "", Kind::kText, "\"${POD_NAME:-}\"", "",
@@ -173,12 +176,27 @@ const Option kOptions[] = {
     {"gate", "upstream", "", Kind::kAddress, "", "",
      "the application; best where nobody can reach it past the gate: loopback or a Unix socket",
      Of<&G::upstream>},
-    {"gate", "standby", "http", Kind::kWord, "\"reject\"", "||reject|hold",
-     "while not holding: reject with 503 at once, or hold requests, bounded, until the lease comes",
-     Of<&G::standby>, "forward"},
-    {"gate", "standby", "tcp", Kind::kWord, "\"refuse\"", "refuse|close||hold",
-     "while not holding: refuse (do not listen), close after accepting, or hold connections",
-     Of<&G::standby>, "forward"},
+    {"gate", "standby", "http", Kind::kWord, "\"reject\"", "||reject|hold|forward",
+     "while not holding: reject with 503 at once, hold requests, bounded, until the lease comes, "
+     "or "
+     "forward them to the holder's gate",
+     Of<&G::standby>},
+    {"gate", "standby", "tcp", Kind::kWord, "\"refuse\"", "refuse|close||hold|forward",
+     "while not holding: refuse (do not listen), close after accepting, hold connections, or "
+     "forward them to the holder's gate",
+     Of<&G::standby>},
+    {"gate", "peer_listen", "", Kind::kAddress, "\"\"", "",
+     "where other sidecars' traffic arrives; serves only while holding, never forwards; empty: "
+     "none",
+     Of<&G::peer_listen>},
+    {"gate", "advertise", "", Kind::kAddress, "\"\"", "",
+     "what the lease record tells other sidecars to connect to; port 0: peer_listen's; empty: "
+     "peer_listen",
+     Of<&G::advertise>},
+    {"gate", "peer_secret_file", "", Kind::kText, "\"\"", "",
+     "a file with the secret that this gate's sidecars share, so that nobody else speaks at "
+     "peer_listen",
+     Of<&G::peer_secret_file>},
     {"gate", "on_loss", "", Kind::kWord, "\"cut\"", "cut|finish",
      "when the lease is lost: cut what is in flight, or let it finish (only where a fence protects "
      "the resource)",
@@ -225,6 +243,20 @@ const Option kOptions[] = {
     {"gate", "upstream_idle_max", "http", Kind::kInteger, "128", "0..100000",
      "pooled connections kept; 0: a new one for each request", Of<&G::upstream_idle_max>},
 
+    {"exec", "lease", "", Kind::kText, "\"\"", "",
+     "the lease that `leasehold exec -- CMD` runs its command under; may be left out when there is "
+     "one",
+     Of<&C::exec, &P::lease>},
+    {"exec", "restart", "", Kind::kWord, "\"never\"", "never|on_failure|always",
+     "when the command ends by itself: never ends leasehold with its exit code, on_failure and "
+     "always start it again while the lease is held",
+     Of<&C::exec, &P::restart>},
+    {"exec", "restart_delay", "", Kind::kDuration, "\"1s\"", "10ms..1h",
+     "pause before it is started again; doubles to 30s while it fails at once",
+     Of<&C::exec, &P::restart_delay>},
+    {"exec", "stop_timeout", "", Kind::kDuration, "\"5s\"", "1ms..1h",
+     "from TERM to KILL in a step-down, a part of step_down_grace", Of<&C::exec, &P::stop_timeout>},
+
     {"app", "check", "", Kind::kText, "\"\"", "",
      "asks whether the application is ready: http://host:port/path, tcp://host:port or "
      "exec:command; empty: always",
@@ -258,6 +290,24 @@ const Option kOptions[] = {
      Of<&C::signal, &U::allow_uids>},
     {"signal", "max_clients", "", Kind::kInteger, "64", "1..65536", "more are closed at once",
      Of<&C::signal, &U::max_clients>},
+
+    {"hooks", "on_active", "", Kind::kText, "\"\"", "",
+     "a command run after the gates have opened; empty: none", Of<&C::hooks, &K::on_active>},
+    {"hooks", "on_draining", "", Kind::kText, "\"\"", "",
+     "a command run when a step-down begins; a planned release waits for its end, up to "
+     "step_down_grace",
+     Of<&C::hooks, &K::on_draining>},
+    {"hooks", "on_standby", "", Kind::kText, "\"\"", "",
+     "a command run after the gates have shut; empty: none", Of<&C::hooks, &K::on_standby>},
+    {"hooks", "timeout", "", Kind::kDuration, "\"30s\"", kTimeout,
+     "a hook that runs longer is killed with its process group", Of<&C::hooks, &K::timeout>},
+
+    {"audit", "file", "", Kind::kText, "\"\"", "",
+     "where changes of holder are written, a JSON line each: a path or stdout; empty: in memory "
+     "only",
+     Of<&C::audit, &D::file>},
+    {"audit", "keep", "", Kind::kInteger, "256", "1..65536",
+     "the newest entries that GET /v1/audit shows", Of<&C::audit, &D::keep>},
 
     {"log", "format", "", Kind::kWord, "\"logfmt\"", "logfmt|json",
      "one line per change of state on standard error", Of<&C::log, &O::format>},

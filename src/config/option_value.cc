@@ -180,6 +180,10 @@ Sentence AssignAddress(const Option& option, const TomlValue& value, const Slot&
     (*text)->clear();
     return std::nullopt;
   }
+  if (value.text.empty() && option.default_text == "\"\"") {
+    *std::get<base::Address*>(slot) = {};
+    return std::nullopt;
+  }
   const base::Result<base::Address> address = base::ParseAddress(value.text);
   if (!address) {
     // "... is not an address: why; write ...": the value is shown already.
@@ -311,7 +315,7 @@ struct Writer {
   void operator()(const std::optional<Duration>* f) const {
     out.String(*f ? base::FormatDuration(**f) : std::string(kAuto));
   }
-  void operator()(const base::Address* f) const { out.String(f->ToString()); }
+  void operator()(const base::Address* f) const { out.String(f->empty() ? "" : f->ToString()); }
   void operator()(const std::vector<std::string>* f) const {
     out.BeginArray();
     for (const std::string& text : *f) out.String(text);

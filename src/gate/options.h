@@ -11,10 +11,11 @@ namespace leasehold::gate {
 
 enum class Type { kTcp, kHttp };
 enum class StandbyPolicy {
-  kRefuse,  // tcp: not listening
-  kClose,   // tcp: accept and close at once
-  kReject,  // http: 503
-  kHold,    // queue, bounded
+  kRefuse,   // tcp: not listening
+  kClose,    // tcp: accept and close at once
+  kReject,   // http: 503
+  kHold,     // queue, bounded
+  kForward,  // send to the holder's gate; hold while it is unknown or stepping down
 };
 enum class OnLoss { kCut, kFinish };
 
@@ -28,6 +29,15 @@ struct Options {
   OnLoss on_loss = OnLoss::kCut;
   bool outbound =
       false;  // from the application: stays open during a drain until just before the release
+
+  // Where other sidecars' traffic arrives: it serves only while the lease is held and never
+  // forwards again. Empty (no host, no path): no peer listener, and others cannot forward here.
+  base::Address peer_listen;
+  // What the lease record says for other sidecars to connect to, "host:port"; port 0: the one that
+  // peer_listen got. Empty: peer_listen itself.
+  base::Address advertise;
+  // The secret that sidecars of this gate share, so that nobody else speaks there; empty: none.
+  std::string peer_secret_file;
 
   uint32_t max_connections = 10000;
   uint32_t max_held = 1000;
@@ -47,6 +57,8 @@ struct Options {
       base::Duration::Seconds(3600);  // tcp and upgraded connections
   base::Duration upstream_idle_timeout = base::Duration::Seconds(30);  // pooled connections
   uint32_t upstream_idle_max = 128;                                    // pooled connections kept
+
+  bool forwards() const { return standby == StandbyPolicy::kForward; }
 };
 
 }  // namespace leasehold::gate

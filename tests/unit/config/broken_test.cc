@@ -89,9 +89,6 @@ const Broken kBroken[] = {
     {"gate_type_of_a_later_version", "name = \"web\"", "name = \"web\"\ntype = \"mqtt\"", 7,
      "gate.type = \"mqtt\": is not in this version of Leasehold; what there is now: \"tcp\", "
      "\"http\""},
-    {"standby_of_a_later_version", "", "standby = \"forward\"", 9,
-     "gate.standby = \"forward\": is not in this version of Leasehold; what there is now: "
-     "\"reject\", \"hold\""},
     {"standby_of_another_gate_type", "", "standby = \"refuse\"", 9,
      "gate.standby = \"refuse\": must be one of \"reject\", \"hold\""},
     {"option_of_another_gate_type", "", "type = \"tcp\"\nhead_timeout = \"1s\"", 10,
