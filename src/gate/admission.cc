@@ -12,6 +12,7 @@ std::string_view RefusalName(Refusal reason) {
     case Refusal::kHoldFull: return "hold_full";
     case Refusal::kHoldTimeout: return "hold_timeout";
     case Refusal::kMaxConnections: return "max_connections";
+    case Refusal::kLeaving: return "leaving";
   }
   return "unknown";
 }

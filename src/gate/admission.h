@@ -20,8 +20,9 @@ enum class Refusal : uint8_t {
   kHoldFull,        // max_held wait already
   kHoldTimeout,     // waited for hold_timeout
   kMaxConnections,  // max_connections are open already
+  kLeaving,         // the process is going away, and nobody else took the lease in time
 };
-inline constexpr size_t kRefusalCount = 6;
+inline constexpr size_t kRefusalCount = 7;
 std::string_view RefusalName(Refusal reason);  // "closed", "draining", "expired", "hold_full", ...
 
 class GateCore;
@@ -46,7 +47,12 @@ class Ticket {
   GateCore* core_ = nullptr;
 };
 
-enum class Verdict : uint8_t { kAdmit, kHold, kRefuse };
+enum class Verdict : uint8_t {
+  kAdmit,
+  kHold,
+  kForward,  // to the holder's gate; the core's route says whether as a probe
+  kRefuse,
+};
 
 struct Decision {
   Verdict verdict = Verdict::kRefuse;

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "gate/options.h"
+#include "gate/peer.h"
 #include "lease/permit.h"
 #include "loop/loop.h"
 #include "observe/log.h"
@@ -41,6 +42,11 @@ struct Host {
   // The lease's state now, a word of DESIGN 2.4, for problem bodies. Null: the gate tells its
   // valve.
   std::function<std::string_view()> lease_state = nullptr;
+  // The holder's gate did not admit what was forwarded, or could not be reached: the record may
+  // have changed since it was read. Posted, like on_empty.
+  std::function<void()> on_peer_doubt = nullptr;
+  // The content of peer_secret_file; empty: none.
+  std::string peer_secret = {};
 };
 
 struct ValveChange {
@@ -60,6 +66,9 @@ struct GateStatus {
   uint64_t connections = 0;
   uint64_t in_flight = 0;
   uint64_t held = 0;
+  uint64_t forwarding = 0;  // requests or connections that are at the holder's gate
+  std::string peer_listen;  // as bound; "" none
+  std::string peer;         // the holder's gate, where we forward to; "" unknown
 };
 
 class Gate {
@@ -74,6 +83,18 @@ class Gate {
   virtual bool empty() const = 0;
   virtual GateStatus status() const = 0;
   virtual const Options& options() const = 0;
+
+  // ---- forwarding (gates that do not forward need none of it) ----
+
+  // What our lease record says for others to forward to this gate; empty: nothing. After Start().
+  virtual std::string advertised() const { return {}; }
+  // The holder's gate, whenever what the record says of it changed.
+  virtual void SetPeer(const Peer& /*peer*/) {}
+  // The process is going away, and this gate's lease is released or was not held: take nobody new,
+  // tell clients, let what is forwarded finish and send what is held to the next holder, for no
+  // longer than until. Host::on_empty is called when gone().
+  virtual void Leave(base::MonoTime /*until*/) {}
+  virtual bool gone() const { return true; }
 };
 
 std::unique_ptr<Gate> MakeTcpGate(const Options& options, Host host);

@@ -8,7 +8,8 @@ using lease::Valve;
 
 GateCore::GateCore(const Options& options)
     : outbound_(options.outbound),
-      hold_policy_(options.standby == StandbyPolicy::kHold),
+      hold_policy_(options.standby == StandbyPolicy::kHold || options.forwards()),
+      forward_policy_(options.forwards()),
       finish_on_loss_(options.on_loss == OnLoss::kFinish),
       hold_timeout_(options.hold_timeout),
       queue_(options.max_held) {}
@@ -71,9 +72,24 @@ Decision GateCore::Admit(base::MonoTime now, const lease::Permit& permit, Ticket
     Arm(ticket);
     return {Verdict::kAdmit, Refusal::kClosed};
   }
+  if (forward_policy_ && effective == Valve::kClosed && queue_.front() == nullptr &&
+      route_.MayGo(now) != PeerRoute::Go::kNobody) {
+    return {Verdict::kForward, Refusal::kClosed};
+  }
   if (HoldsWhile(effective)) {
     return {Verdict::kHold, Refusal::kClosed};
   }
+  return RefuseWhile(effective);
+}
+
+Decision GateCore::AdmitFromPeer(base::MonoTime now, const lease::Permit& permit, Ticket& ticket) {
+  const Valve effective = Effective(now, permit);
+  if (effective != Valve::kOpen) return RefuseWhile(effective);
+  Arm(ticket);
+  return {Verdict::kAdmit, Refusal::kClosed};
+}
+
+Decision GateCore::RefuseWhile(Valve effective) {
   Refusal reason = Refusal::kClosed;
   if (effective == Valve::kDraining) {
     reason = Refusal::kDraining;
@@ -118,6 +134,21 @@ HoldEntry* GateCore::NextToServe(base::MonoTime now, const lease::Permit& permit
   return queue_.Pop();
 }
 
+HoldEntry* GateCore::NextToForward(base::MonoTime now, const lease::Permit& permit, bool* probe) {
+  if (!forward_policy_ || queue_.front() == nullptr || Effective(now, permit) != Valve::kClosed) {
+    return nullptr;
+  }
+  const PeerRoute::Go go = route_.MayGo(now);
+  if (go == PeerRoute::Go::kNobody) return nullptr;
+  *probe = go == PeerRoute::Go::kProbe;
+  return queue_.Pop();
+}
+
+base::MonoTime GateCore::next_hold_deadline() const {
+  return queue_.size() == 0 ? base::MonoTime::Never()
+                            : base::Min(queue_.next_deadline(), leave_until_);
+}
+
 HoldEntry* GateCore::NextToRefuse(base::MonoTime now, Refusal* reason) {
   HoldEntry* entry = queue_.front();
   if (entry == nullptr) {
@@ -125,6 +156,8 @@ HoldEntry* GateCore::NextToRefuse(base::MonoTime now, Refusal* reason) {
   }
   if (entry->hold_deadline() <= now) {
     *reason = Refusal::kHoldTimeout;
+  } else if (leave_until_ <= now) {
+    *reason = Refusal::kLeaving;
   } else if (!HoldsWhile(valve_) && !AdmitsWhile(valve_)) {
     *reason = valve_ == Valve::kDraining ? Refusal::kDraining : Refusal::kClosed;
   } else {

@@ -4,6 +4,10 @@
 // and is asked anew at every decision, with the `now` given, which must be a fresh
 // loop::Loop::Now().
 //
+// Forwarding (standby = "forward"): while the gate is closed, work goes to the holder's gate when
+// the route (peer_route.h) lets it, and is held when not. What is forwarded is the other instance's
+// work: it has no Ticket, and needs no permit of ours.
+//
 // Invariants: kAdmit is said only while the gate's valve is open (or draining, for an outbound
 // gate) AND the permit allows it at `now`; every Ticket counts once until it is finished or
 // destroyed; the empty edge is reported once per drain; nothing here allocates.
@@ -17,6 +21,7 @@
 #include "gate/admission.h"
 #include "gate/hold_queue.h"
 #include "gate/options.h"
+#include "gate/peer_route.h"
 #include "lease/permit.h"
 
 namespace leasehold::gate {
@@ -44,7 +49,11 @@ class GateCore {
   // ---- admission ----
 
   // For new work at `now`. kAdmit arms `ticket`. kRefuse is counted. For kHold call Hold() next.
+  // kForward: send it to route().peer(), as a probe if route().MayGo() says so.
   Decision Admit(base::MonoTime now, const lease::Permit& permit, Ticket& ticket);
+  // For work that another sidecar sent to the peer listener: admitted or refused, never held and
+  // never forwarded again, so that no record can make a loop.
+  Decision AdmitFromPeer(base::MonoTime now, const lease::Permit& permit, Ticket& ticket);
   // May work already admitted pass another chunk at `now`? Always, if on_loss = "finish".
   bool MayPass(base::MonoTime now, const lease::Permit& permit);
   // A gate's own refusals (kMaxConnections, say) are counted here too.
@@ -60,12 +69,22 @@ class GateCore {
   // Takes the oldest held entry out of the queue and admits it: nullptr when none waits or none may
   // be admitted. Call it in SetValve until nullptr, so that nobody new overtakes.
   HoldEntry* NextToServe(base::MonoTime now, const lease::Permit& permit, Ticket& ticket);
+  // Takes out the oldest held entry that may be forwarded now; *probe: as a probe. nullptr when
+  // none waits or none may go. Call it after a change of the valve or the route, until nullptr.
+  HoldEntry* NextToForward(base::MonoTime now, const lease::Permit& permit, bool* probe);
   // Takes out an entry whose wait is over, or that this gate no longer holds in its present state,
   // counted and with the reason: nullptr when there is none. Call it at next_hold_deadline(), and
   // after a change of the valve, until nullptr.
   HoldEntry* NextToRefuse(base::MonoTime now, Refusal* reason);
-  base::MonoTime next_hold_deadline() const { return queue_.next_deadline(); }
+  base::MonoTime next_hold_deadline() const;
   uint32_t held() const { return queue_.size(); }
+
+  // ---- forwarding ----
+
+  PeerRoute& route() { return route_; }
+  const PeerRoute& route() const { return route_; }
+  // The process is going away: what is held waits no longer than `until` for the next holder.
+  void Leave(base::MonoTime until) { leave_until_ = until; }
 
   // ---- in flight ----
 
@@ -88,11 +107,14 @@ class GateCore {
   lease::Valve Effective(base::MonoTime now, const lease::Permit& permit);
   bool HoldsWhile(lease::Valve effective) const;
   bool AdmitsWhile(lease::Valve effective) const;
+  // Why work that finds the gate so is refused; counted.
+  Decision RefuseWhile(lease::Valve effective);
   void Arm(Ticket& ticket);
   void Finished();
 
   const bool outbound_;
-  const bool hold_policy_;
+  const bool hold_policy_;  // standby = "hold" or "forward"
+  const bool forward_policy_;
   const bool finish_on_loss_;
   const base::Duration hold_timeout_;
   lease::Valve valve_ = lease::Valve::kClosed;
@@ -103,7 +125,9 @@ class GateCore {
   bool empty_reported_ = false;
   bool saw_expired_ = false;
   bool expired_reported_ = false;
+  base::MonoTime leave_until_ = base::MonoTime::Never();
   HoldQueue queue_;
+  PeerRoute route_;
   std::array<uint64_t, kRefusalCount> refusals_{};
 };
 

@@ -10,6 +10,13 @@ namespace leasehold::gate {
 using lease::Valve;
 using loop::Loop;
 
+namespace {
+
+// One line about the holder's gate in this time; the counter has them all.
+constexpr base::Duration kPeerLogInterval = base::Duration::Seconds(1);
+
+}  // namespace
+
 GateFrame::GateFrame(const Options& options, Host host, std::string_view type)
     : options_(options),
       host_(std::move(host)),
@@ -23,8 +30,18 @@ GateFrame::GateFrame(const Options& options, Host host, std::string_view type)
                     ArmTimers();
                   }),
       tunnels_timer_(host_.loop, [this] { TunnelsEnd(); }),
+      peer_timer_(host_.loop,
+                  [this] {
+                    ForwardHeld();
+                    ArmTimers();
+                  }),
       accepted_(host_.metrics.AddCounter("leasehold_gate_connections_total",
                                          "Connections accepted by a gate.", labels_)),
+      not_admitted_(host_.metrics.AddCounter(
+          "leasehold_gate_peer_doubts_total",
+          "Times the holder's gate did not admit what was forwarded, or could not be reached.",
+          labels_)),
+      peer_log_(kPeerLogInterval),
       self_(std::make_shared<GateFrame*>(this)) {
   host_.metrics.AddCollector([weak = std::weak_ptr<GateFrame*>(self_)](observe::Samples& samples) {
     if (auto self = weak.lock()) {
@@ -43,10 +60,41 @@ base::Status GateFrame::SetValve(const ValveChange& change) {
     core_.SetValve(Valve::kClosed, Loop::Now());
   }
   ServeHeld();
+  ForwardHeld();
   RefuseHeld();
   ArmTimers();
   TellHost();
   return status;
+}
+
+std::string GateFrame::advertised() const {
+  if (peer_listener_ == nullptr) return {};
+  if (options_.advertise.empty()) return peer_listener_->bound().ToString();
+  base::Address address = options_.advertise;
+  if (address.kind == base::Address::Kind::kTcp && address.port == 0) {
+    address.port = peer_listener_->bound().port;
+  }
+  return address.ToString();
+}
+
+void GateFrame::SetPeer(const Peer& peer) {
+  if (core_.route().Set(peer)) OnNewPeer();
+  ForwardHeld();
+  ArmTimers();
+}
+
+void GateFrame::Leave(base::MonoTime until) {
+  if (leaving_) return;
+  leaving_ = true;
+  StopListening();
+  core_.Leave(until);
+  OnLeave();
+  ArmTimers();
+  ConnectionEnded();
+}
+
+void GateFrame::ConnectionEnded() {
+  if (gone()) PostEmpty();
 }
 
 GateStatus GateFrame::status() const {
@@ -59,6 +107,9 @@ GateStatus GateFrame::status() const {
   status.connections = connections();
   status.in_flight = core_.in_flight();
   status.held = core_.held();
+  status.forwarding = forwarding();
+  if (peer_listener_ != nullptr) status.peer_listen = peer_listener_->bound().ToString();
+  if (core_.route().known()) status.peer = core_.route().peer().address.ToString();
   return status;
 }
 
@@ -79,6 +130,34 @@ base::Status GateFrame::Listen() {
   host_.log.Info("gate.listen", "listening",
                  {{"gate", options_.name}, {"address", listen_address_.ToString()}});
   return {};
+}
+
+base::Status GateFrame::ListenForPeers() {
+  if (options_.peer_listen.empty() || peer_listener_ != nullptr) return {};
+  auto opened = loop::Listener::Open(
+      host_.loop, options_.peer_listen, {},
+      [this](int fd, std::string peer) { AcceptPeer(fd, std::move(peer)); },
+      [this](const base::Error& error) { AcceptTrouble(error); });
+  if (!opened.ok()) {
+    return base::Error{opened.error().code,
+                       "gate \"" + options_.name + "\", peer_listen: " + opened.error().message};
+  }
+  peer_listener_ = std::move(opened).value();
+  host_.log.Info("gate.listen", "listening for other sidecars",
+                 {{"gate", options_.name},
+                  {"address", peer_listener_->bound().ToString()},
+                  {"advertised", advertised()}});
+  return {};
+}
+
+void GateFrame::AcceptPeer(int fd, std::string peer) {
+  accepted_.Add();
+  if (connections() >= options_.max_connections) {
+    core_.CountRefusal(Refusal::kMaxConnections);
+    loop::AdoptSocket(host_.loop, fd, std::move(peer)).reset();
+    return;
+  }
+  OnPeerAccepted(fd, std::move(peer));
 }
 
 void GateFrame::Accept(int fd, std::string peer) {
@@ -109,6 +188,12 @@ Decision GateFrame::Admit(Ticket& ticket) {
   return decision;
 }
 
+Decision GateFrame::AdmitFromPeer(Ticket& ticket) {
+  const Decision decision = core_.AdmitFromPeer(Loop::Now(), host_.permit, ticket);
+  if (decision.verdict != Verdict::kAdmit) TellHost();
+  return decision;
+}
+
 bool GateFrame::MayPass() {
   const bool may = core_.MayPass(Loop::Now(), host_.permit);
   TellHost();  // also when it may: on_loss = "finish" passes chunks after expiry
@@ -119,10 +204,52 @@ bool GateFrame::Hold(HoldEntry& entry) {
   if (!core_.Hold(entry, Loop::Now())) {
     return false;
   }
-  if (!hold_timer_.armed()) {
-    hold_timer_.StartAt(core_.next_hold_deadline());
-  }
+  if (!hold_timer_.armed()) ArmTimers();
   return true;
+}
+
+bool GateFrame::HoldAgain(HoldEntry& entry) {
+  if (entry.hold_deadline().is_never()) return Hold(entry);
+  if (!core_.HoldAgain(entry)) return false;
+  ArmTimers();  // it may be due before all others
+  return true;
+}
+
+bool GateFrame::TakeProbe() {
+  const bool probe = core_.route().MayGo(Loop::Now()) == PeerRoute::Go::kProbe;
+  if (probe) core_.route().ProbeSent();
+  return probe;
+}
+
+void GateFrame::PeerAdmitted(uint64_t generation) {
+  if (!core_.route().Admitted(generation)) return;
+  ForwardHeld();
+  ArmTimers();
+}
+
+void GateFrame::PeerDidNotAdmit(uint64_t generation, std::string_view why) {
+  not_admitted_.Add();
+  if (!core_.route().NotAdmitted(generation, Loop::Now())) return;
+  ArmTimers();
+  uint64_t suppressed = 0;
+  if (peer_log_.Allow(Loop::Now(), &suppressed)) {
+    host_.log.Warn("gate.peer",
+                   "the holder's gate takes nothing from here; holding, and asking again",
+                   {{"gate", options_.name},
+                    {"peer", core_.route().peer().address.ToString()},
+                    {"error", why},
+                    {"suppressed", suppressed}});
+  }
+  host_.loop.Post([weak = std::weak_ptr<GateFrame*>(self_)] {
+    auto self = weak.lock();
+    if (self != nullptr && (*self)->host_.on_peer_doubt) (*self)->host_.on_peer_doubt();
+  });
+}
+
+void GateFrame::PeerProbeDropped(uint64_t generation) {
+  core_.route().ProbeDropped(generation);
+  // Not from inside the ending of the one that dropped it.
+  if (core_.held() > 0) peer_timer_.StartAt(Loop::Now());
 }
 
 void GateFrame::Finished(Ticket& ticket) {
@@ -141,6 +268,14 @@ void GateFrame::ServeHeld() {
   }
 }
 
+void GateFrame::ForwardHeld() {
+  bool probe = false;
+  while (HoldEntry* entry = core_.NextToForward(Loop::Now(), host_.permit, &probe)) {
+    if (probe) core_.route().ProbeSent();
+    Forward(*entry, probe);
+  }
+}
+
 void GateFrame::RefuseHeld() {
   Refusal reason = Refusal::kClosed;
   while (HoldEntry* entry = core_.NextToRefuse(Loop::Now(), &reason)) {
@@ -151,6 +286,7 @@ void GateFrame::RefuseHeld() {
 void GateFrame::ArmTimers() {
   hold_timer_.StartAt(core_.next_hold_deadline());
   tunnels_timer_.StartAt(core_.tunnels_end());  // Never() unless draining
+  peer_timer_.StartAt(core_.held() > 0 ? core_.route().retry_at() : base::MonoTime::Never());
 }
 
 void GateFrame::TunnelsEnd() {
@@ -164,13 +300,7 @@ void GateFrame::TunnelsEnd() {
 
 void GateFrame::TellHost() {
   if (core_.TakeBecameEmpty()) {
-    host_.loop.Post([weak = std::weak_ptr<GateFrame*>(self_)] {
-      auto self = weak.lock();
-      // The drain may have been called off since; the next one reports anew.
-      if (self != nullptr && (*self)->core_.empty() && (*self)->host_.on_empty) {
-        (*self)->host_.on_empty();
-      }
-    });
+    PostEmpty();
   }
   if (core_.TakeSawExpired()) {
     host_.loop.Post([weak = std::weak_ptr<GateFrame*>(self_)] {
@@ -180,6 +310,15 @@ void GateFrame::TellHost() {
       }
     });
   }
+}
+
+void GateFrame::PostEmpty() {
+  host_.loop.Post([weak = std::weak_ptr<GateFrame*>(self_)] {
+    auto self = weak.lock();
+    if (self == nullptr || !(*self)->host_.on_empty) return;
+    // The drain may have been called off since; the next one reports anew.
+    if ((*self)->core_.empty() || (*self)->gone()) (*self)->host_.on_empty();
+  });
 }
 
 void GateFrame::Collect(observe::Samples& samples) const {
@@ -192,6 +331,13 @@ void GateFrame::Collect(observe::Samples& samples) const {
                 static_cast<double>(core_.in_flight()));
   samples.Gauge("leasehold_gate_held", "Waiting for the gate to open.", labels_,
                 static_cast<double>(core_.held()));
+  if (options_.forwards()) {
+    samples.Gauge("leasehold_gate_forwarding", "At the holder's gate, and not yet finished.",
+                  labels_, static_cast<double>(forwarding()));
+    samples.Gauge("leasehold_gate_peer_known",
+                  "1 while the record names a holder's gate to forward to.", labels_,
+                  core_.route().known() ? 1 : 0);
+  }
   for (size_t i = 0; i < kRefusalCount; ++i) {
     const auto reason = static_cast<Refusal>(i);
     observe::Labels labels = labels_;

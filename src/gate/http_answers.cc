@@ -30,6 +30,8 @@ RefusalText TextOf(Refusal reason) {
     case Refusal::kHoldTimeout: return {"hold_timeout", "The lease did not come in time."};
     case Refusal::kMaxConnections:
       return {"max_connections", "As many connections as allowed are open already."};
+    case Refusal::kLeaving:
+      return {"leaving", "This instance is going away, and no other took the lease in time."};
   }
   return {"refused", "The request was refused."};
 }

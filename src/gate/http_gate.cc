@@ -93,6 +93,13 @@ void HttpGate::Refuse(HoldEntry& entry, Refusal reason) {
   static_cast<Downstream&>(entry).RefuseHeld(reason);
 }
 
+void HttpGate::Forward(HoldEntry& entry, bool /*probe*/) { Refuse(entry, Refusal::kClosed); }
+void HttpGate::OnPeerAccepted(int fd, std::string peer) {
+  loop::AdoptSocket(host().loop, fd, std::move(peer)).reset();
+}
+void HttpGate::OnNewPeer() {}
+void HttpGate::OnLeave() {}
+
 // ---- connections ----
 
 void HttpGate::OnAccepted(int fd, std::string peer) { Adopt(fd, std::move(peer), false); }

@@ -39,6 +39,11 @@ class HttpGate final : public GateFrame {
   void OnOverLimit(int fd, std::string peer) override;
   void Serve(HoldEntry& entry, Ticket ticket) override;
   void Refuse(HoldEntry& entry, Refusal reason) override;
+  void Forward(HoldEntry& entry, bool probe) override;
+  void OnPeerAccepted(int fd, std::string peer) override;
+  void OnNewPeer() override;
+  void OnLeave() override;
+  uint64_t forwarding() const override { return 0; }
   void CutTunnels() override;
   uint64_t connections() const override { return downstreams_.size() + tunnels_.size(); }
   uint64_t bytes_to_upstream() const override;

@@ -10,6 +10,7 @@
 #include "gate/gate_frame.h"
 #include "gate/tcp_connection.h"
 #include "lease/events.h"
+#include "loop/stream.h"
 
 namespace leasehold::gate {
 namespace {
@@ -40,6 +41,11 @@ class TcpGate final : public GateFrame, public TcpConnection::Owner {
   void OnAccepted(int fd, std::string peer) override;
   void Serve(HoldEntry& entry, Ticket ticket) override;
   void Refuse(HoldEntry& entry, Refusal reason) override;
+  void Forward(HoldEntry& entry, bool probe) override;
+  void OnPeerAccepted(int fd, std::string peer) override;
+  void OnNewPeer() override;
+  void OnLeave() override;
+  uint64_t forwarding() const override { return 0; }
   void CutTunnels() override;
   uint64_t connections() const override { return connections_.size(); }
   uint64_t bytes_to_upstream() const override;
@@ -97,6 +103,7 @@ void TcpGate::OnAccepted(int fd, std::string /*peer*/) {
         RemoveWithReset(connection);
       }
       return;
+    case Verdict::kForward:
     case Verdict::kRefuse: break;
   }
   if (options().standby == StandbyPolicy::kClose) {
@@ -114,6 +121,15 @@ void TcpGate::Serve(HoldEntry& entry, Ticket ticket) {
 void TcpGate::Refuse(HoldEntry& entry, Refusal /*reason*/) {
   RemoveWithReset(static_cast<TcpConnection&>(entry));
 }
+
+void TcpGate::Forward(HoldEntry& entry, bool /*probe*/) {
+  RemoveWithReset(static_cast<TcpConnection&>(entry));
+}
+void TcpGate::OnPeerAccepted(int fd, std::string peer) {
+  loop::AdoptSocket(host().loop, fd, std::move(peer)).reset();
+}
+void TcpGate::OnNewPeer() {}
+void TcpGate::OnLeave() {}
 
 void TcpGate::CutTunnels() { CutInFlight(); }
 
