@@ -111,6 +111,7 @@ void LeaseDriver::Pump() {
     queue_.pop_front();
     effects.clear();
     engine_.Step(Loop::Now(), event, effects);
+    TellPermit();
     for (const lease::Effect& effect : effects) {
       std::visit([this](const auto& e) { Carry(e); }, effect);
     }
@@ -139,14 +140,23 @@ void LeaseDriver::LookSoon() {
   });
 }
 
+void LeaseDriver::TellPermit() {
+  if (std::exchange(told_expiry_, permit().expiry()) == permit().expiry()) return;
+  for (const auto& gate : gates_) gate->OnPermit(permit().expiry());
+}
+
 // Every gate is empty and every listener has said so. An outbound gate says empty when it is idle
 // or drain_tunnels is over, and goes on carrying what in-flight work needs until the valve closes.
 void LeaseDriver::CheckDrained() {
   if (permit().valve() != lease::Valve::kDraining) return;
   for (const auto& gate : gates_) {
-    if (!gate->empty()) return;
+    if (!gate->ends_last() && !gate->empty()) return;
   }
   if (!host_.listeners_drained(options_.name, permit().token())) return;
+  for (const auto& gate : gates_) gate->OthersEmpty();
+  for (const auto& gate : gates_) {
+    if (!gate->empty()) return;
+  }
   Feed(lease::Drained{permit().token()});
 }
 

@@ -91,6 +91,7 @@ class LeaseDriver {
   void OnCas(uint64_t op, lease::CasEffect::Purpose purpose, base::MonoTime sent_at,
              store::CasResult result);
   void OnWatch(store::WatchEvent event);
+  void TellPermit();
   void CheckDrained();
   void Arm();
   void ProbeWrite();
@@ -103,6 +104,7 @@ class LeaseDriver {
   loop::Timer deadline_;
   loop::Timer probe_;
   std::deque<lease::Event> queue_;
+  base::MonoTime told_expiry_;  // of the permit, to the gates
   uint64_t sequence_ = 0;  // forwarded under the token of the term, over all gates
   bool pumping_ = false;
   bool look_posted_ = false;

@@ -84,6 +84,17 @@ class Gate {
   virtual GateStatus status() const = 0;
   virtual const Options& options() const = 0;
 
+  // ---- what a drain ends with (a command that runs under the lease; others need none of it) ----
+
+  // Others are waited for first; it is asked for empty() after it was told OthersEmpty().
+  virtual bool ends_last() const { return false; }
+  // A drain, and all other gates are empty and every listener has said drained. Told again and
+  // again while that is so.
+  virtual void OthersEmpty() {}
+  // The permit's end has moved: with every renewal. Not told when a permit is cut short: that is
+  // kClosed.
+  virtual void OnPermit(base::MonoTime /*expiry*/) {}
+
   // ---- forwarding (gates that do not forward need none of it) ----
 
   // What our lease record says for others to forward to this gate; empty: nothing. After Start().
