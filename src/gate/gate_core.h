@@ -85,6 +85,7 @@ class GateCore {
   const PeerRoute& route() const { return route_; }
   // The process is going away: what is held waits no longer than `until` for the next holder.
   void Leave(base::MonoTime until) { leave_until_ = until; }
+  base::MonoTime leave_until() const { return leave_until_; }  // Never(): it is not
 
   // ---- in flight ----
 
