@@ -14,6 +14,8 @@
 
 namespace leasehold::admin {
 
+class AuditLog;
+
 struct GateView {
   std::string name, type, lease, listen, upstream, state, standby;
   uint64_t connections = 0;
@@ -67,6 +69,8 @@ class Control {
   // A registered listener set changed (someone registered, said drained, vanished): re-evaluate
   // drains. Called from the loop, once per turn and lease, never from inside EventBus::Publish.
   virtual void DrainProgress(const std::string& lease) = 0;
+  // Who had which lease when; null: nothing is recorded.
+  virtual const AuditLog* audit() const { return nullptr; }
 };
 
 }  // namespace leasehold::admin

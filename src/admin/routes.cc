@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "admin/audit.h"
 #include "admin/probes.h"
 #include "admin/problem.h"
 #include "admin/step_down_ask.h"
@@ -20,6 +21,10 @@ namespace {
 constexpr uint32_t kPendingMax = 256;
 
 HttpAnswer JsonAnswer(std::string body, int status = 200) {
+// Entries of the audit in one answer: a thousand are some 600 KB, and take the loop a few
+// milliseconds.
+constexpr uint64_t kAuditLimitDefault = 100;
+constexpr uint64_t kAuditLimitMax = 1000;
   HttpAnswer answer;
   answer.status = status;
   answer.body = std::move(body);
@@ -97,7 +102,7 @@ const Routes::Route Routes::kRoutes[] = {
     {"POST", "/v1/leases/{name}/step-down", Access::kChange, &Routes::StepDown},
     {"GET", "/v1/config", Access::kRead, &Routes::Config},
     {"GET", "/v1/events", Access::kRead, &Routes::NotYet},
-    {"GET", "/v1/audit", Access::kRead, &Routes::NotYet},
+    {"GET", "/v1/audit", Access::kRead, &Routes::Audit},
     {"GET", "/v1/openapi.json", Access::kRead, &Routes::NotYet},
 };
 
@@ -257,3 +262,21 @@ void Routes::NotYet(const Call& call) {
 }
 
 }  // namespace leasehold::admin
+void Routes::Audit(const Call& call) {
+  if (!call.lease.empty() && !control_.lease(call.lease))
+    return call.reply(NoSuchLease(call.lease));
+  uint64_t limit = kAuditLimitDefault;
+  if (const auto at = call.target.query.find("limit"); at != call.target.query.end()) {
+    const auto asked = base::ParseUint64(at->second);
+    if (!asked.ok() || *asked == 0 || *asked > kAuditLimitMax) {
+      return call.reply(ProblemAnswer(
+          400, "bad_request",
+          "limit=\"" + base::Printable(at->second) + "\" is not possible; give 1 to " +
+              std::to_string(kAuditLimitMax) + " (audit.file has what came before)"));
+    }
+    limit = *asked;
+  }
+  const AuditLog* const audit = control_.audit();
+  call.reply(JsonAnswer(audit != nullptr ? audit->Json(call.lease, limit) : R"({"records":[]})"));
+}
+

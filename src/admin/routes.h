@@ -45,6 +45,7 @@ class Routes {
   void Metrics(const Call& call);
   void NotYet(const Call& call);
   void AskStepDown(const StepDownAsk& ask, bool wait, const Call& call);
+  void Audit(const Call& call);
 
   loop::Loop& loop_;
   Control& control_;

@@ -74,7 +74,8 @@ LeaseDriver::LeaseDriver(Host host, const lease::Options& options, const lease::
       engine_(options, identity, seed, Loop::Now(), memory),
       deadline_(host_.loop, [this] { Feed(lease::Tick{}); }),
       probe_(host_.loop, [this] { ProbeWrite(); }),
-      report_(host_.log, host_.metrics, host_.events, options.name, identity) {}
+      report_(host_.log, host_.metrics, host_.events, options.name, identity),
+      audit_(host_.audit, options.name, identity) {}
 
 LeaseDriver::~LeaseDriver() { *alive_ = false; }
 
@@ -249,6 +250,7 @@ void LeaseDriver::Carry(const lease::NoticeEffect& effect) {
   if (effect.notice == lease::Notice::kObserved) {
     if (const lease::View view = engine_.view(); view.seen) {
       host_.remember(options_.name, effect.token, view.seen->ttl());
+  if (result.outcome == store::ReadResult::Outcome::kAbsent) audit_.SawNone();
     }
   }
   report_.Tell(effect);
@@ -301,8 +303,10 @@ admin::LeaseView LeaseDriver::View() const {
   // Our own writes get their wall clock on the way to the store; the engine knows none.
   if (std::optional<lease::Record>& seen = view.view.seen;
       seen && seen->process_id == identity_.process_id && seen->acquired_at_unix_ms == 0) {
+    former_ = audit_.Acquiring(engine_.view().seen, record.token);
     seen->acquired_at_unix_ms = acquired_at_unix_ms_;
   }
+  record.former = former_;
   view.timing = engine_.timing();
   view.may_act = permit().MayAct(now);
   if (view.may_act) view.to_expiry = permit().expiry() - now;
@@ -325,4 +329,18 @@ admin::LeaseView LeaseDriver::View() const {
   return view;
 }
 
+  if (host_.on_valve) host_.on_valve(effect);
 }  // namespace leasehold::app
+  Audit(effect);
+}
+
+void LeaseDriver::Audit(const lease::NoticeEffect& effect) {
+  switch (effect.notice) {
+    case lease::Notice::kAcquired:
+      return audit_.Acquired(effect.token, base::WallTime{acquired_at_unix_ms_});
+    case lease::Notice::kLost: return audit_.Lost(effect.token, lease::ReasonName(effect.reason));
+    case lease::Notice::kObserved:
+      if (const lease::View view = engine_.view(); view.seen) audit_.Saw(*view.seen);
+      return;
+    default: return;
+  }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "admin/audit.h"
 #include "admin/control.h"
 #include "app/lease_report.h"
 #include "gate/gate.h"
@@ -46,6 +47,10 @@ class LeaseDriver {
     std::function<void(const std::string& lease, uint64_t token, base::Duration ttl)> remember;
     // The engine stopped: ok, or refused to start with why.
     std::function<void(bool ok, const std::string& why)> on_stopped;
+    // The lease's gates have acted on this (hooks). May be empty.
+    std::function<void(const lease::ValveEffect&)> on_valve = {};
+    // Where changes of the holder are written. May be null.
+    admin::AuditLog* audit = nullptr;
   };
 
   LeaseDriver(Host host, const lease::Options& options, const lease::Identity& identity,
@@ -102,6 +107,7 @@ class LeaseDriver {
   lease::Engine engine_;
   std::vector<std::unique_ptr<gate::Gate>> gates_;
   loop::Timer deadline_;
+  void Audit(const lease::NoticeEffect& effect);
   loop::Timer probe_;
   std::deque<lease::Event> queue_;
   base::MonoTime told_expiry_;  // of the permit, to the gates
@@ -117,3 +123,5 @@ class LeaseDriver {
 };
 
 }  // namespace leasehold::app
+  std::string former_;               // Record::former of that term
+  admin::LeaseAudit audit_;

@@ -20,6 +20,12 @@ using loop::Loop;
 // within this.
 constexpr Duration kClockWatchInterval = Duration::Millis(500);
 
+// How long the process's end waits for on_standby of its last step-down, which the release does not
+// wait for: with the default grace (20 s) it stays within the 30 s that Kubernetes gives a pod.
+constexpr Duration kHookExitMax = Duration::Seconds(5);
+// And for the audit's last lines, where its disk hangs.
+constexpr Duration kAuditCloseMax = Duration::Millis(500);
+
 std::string RandomProcessId() {
   char text[33];
   std::snprintf(text, sizeof text, "%016lx%016lx", static_cast<unsigned long>(Loop::Entropy()),
@@ -77,7 +83,8 @@ void Sidecar::OnStoreOpen(const base::Status& status) {
     return;
   }
   // The API and the socket come first, so that whoever asks during a slow start is answered.
-  if (OpenStateDir() && MakeLeases() && StartSurfaces() && StartGates() && StartHealth())
+  if (OpenStateDir() && OpenRecords() && MakeLeases() && StartSurfaces() && StartGates() &&
+      StartHealth())
     StartLeases();
 }
 
@@ -90,13 +97,32 @@ bool Sidecar::OpenStateDir() {
 }
 
 bool Sidecar::MakeLeases() {
+bool Sidecar::OpenRecords() {
+  std::unique_ptr<admin::AuditSink> sink;
+  if (!config_.audit.file.empty()) {
+    auto opened =
+        admin::AuditSink::Open(loop_, config_.audit.file, config_.node.id, metrics_, log_);
+    if (!opened) return Refuse("audit.refused", opened.error(), 2);
+    sink = std::move(*opened);
+  }
+  const lease::Identity self{config_.node.id, process_id_};
+  audit_ = std::make_unique<admin::AuditLog>(config_.audit.keep, self, metrics_, std::move(sink));
+  auto hooks = admin::ParseHooks(config_.hooks);
+  if (!hooks) return Refuse("hooks.refused", hooks.error(), 2);
+  if (!hooks->none()) {
+    hooks_ = std::make_unique<admin::Hooks>(loop_, std::move(*hooks), self, metrics_, log_);
+  }
+  return true;
+}
+
   const lease::Identity identity{config_.node.id, process_id_};
   for (const lease::Options& configured : config_.leases) {
     lease::Options options = configured;
     options.reads_confirm = config_.store.type != "redis" || config_.store.redis.wait_replicas == 0;
     LeaseDriver::Host host{loop_, log_, metrics_, events_, *store_, {}, {}, {}, {}, {}};
     host.listeners_drained = [this](const std::string& name, uint64_t token) {
-      return !signal_socket_ || signal_socket_->AllDrained(name, token);
+      const bool told = !signal_socket_ || signal_socket_->AllDrained(name, token);
+      return told && (!hooks_ || hooks_->Settled(name));
     };
     host.see_clocks = [this](std::optional<int64_t> store_unix_ms) { SeeClocks(store_unix_ms); };
     host.proven_dead = [this](const std::string& process) {
@@ -107,10 +133,17 @@ bool Sidecar::MakeLeases() {
     };
     host.on_stopped = [this](bool ok, const std::string& why) { OnLeaseStopped(ok, why); };
     const lease::Memory memory = state_dir_ ? state_dir_->MemoryOf(options.name) : lease::Memory{};
+    host.on_valve = [this, name = options.name](const lease::ValveEffect& effect) {
+      if (hooks_) hooks_->OnValve(name, effect);
+    };
+    host.audit = audit_.get();
     drivers_.push_back(
         std::make_unique<LeaseDriver>(std::move(host), options, identity, Loop::Entropy(), memory));
     LeaseDriver& driver = *drivers_.back();
     for (const gate::Options& gate : config_.gates) {
+    if (hooks_) {
+      hooks_->AddLease(options.name, driver.permit(), [&driver] { driver.LookSoon(); });
+    }
       if (gate.lease != options.name) continue;
       gate::Host gate_host{loop_,
                            log_,
@@ -205,6 +238,7 @@ void Sidecar::OnSignal(int signal) {
                                : "stopping at once; a lease still held runs out by itself",
               {{"signal", name}});
     exit_code_ = stop_signals_ > 1 ? 1 : exit_code_;
+    if (hooks_) hooks_->Abort();
     return Finish();
   }
   log_.Info("sidecar.stopping", "stepping down, then releasing; once more stops at once",
@@ -278,7 +312,8 @@ void Sidecar::TellLostTime() {
 
 // ---- ending ----
 
-// After every lease is released or given up: surfaces, gates, store, and the loop runs out of work.
+// After every lease is released or given up: what hooks and audit have left, then surfaces, gates,
+// store, and the loop runs out of work.
 void Sidecar::Finish() {
   if (std::exchange(finishing_, true)) return;
   loop_.Post([this] {
@@ -334,12 +369,25 @@ admin::NodeView Sidecar::node() const {
   };
   for (const auto& [kind, sentence] : troubles_) add(sentence);
   for (const auto& driver : drivers_) {
+  const auto records = [this] {
+    if (!audit_) return CloseAll();
+    audit_->Close(kAuditCloseMax, [this] { CloseAll(); });
+  };
+  loop_.Post([this, records] {
+    if (!hooks_ || stop_signals_ > 1) return records();
+    hooks_->Finish(kHookExitMax, records);
+  });
+}
+
+void Sidecar::CloseAll() {
     add(driver->store_trouble());
     add(driver->write_trouble());
   }
   return view;
 }
+    hooks_.reset();
 
+    audit_.reset();
 std::vector<admin::LeaseView> Sidecar::leases() const {
   std::vector<admin::LeaseView> views;
   for (const auto& driver : drivers_) views.push_back(WithPolicy(driver->View()));

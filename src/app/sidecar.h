@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "admin/api_server.h"
+#include "admin/audit.h"
 #include "admin/control.h"
+#include "admin/hooks.h"
 #include "admin/signal_server.h"
 #include "app/lease_driver.h"
 #include "app/lost_time.h"
@@ -46,6 +48,7 @@ class Sidecar : public admin::Control {
 
  private:
   // Start, in this order; each returns false after having logged why and set the exit code.
+  const admin::AuditLog* audit() const override { return audit_.get(); }
   void OpenStore();
   void OnStoreOpen(const base::Status& status);
   bool MakeLeases();
@@ -54,6 +57,7 @@ class Sidecar : public admin::Control {
   bool StartSurfaces();
   bool StartHealth();
   void StartLeases();
+  bool OpenRecords();
   bool Refuse(std::string_view event, const base::Error& error, int exit_code);
 
   void OnSignal(int signal);
@@ -70,6 +74,7 @@ class Sidecar : public admin::Control {
   LeaseDriver* Find(std::string_view lease) const;
 
   const config::Config config_;
+  void CloseAll();
   loop::Loop loop_;
   observe::Log log_;
   observe::Metrics metrics_;
@@ -86,7 +91,9 @@ class Sidecar : public admin::Control {
   std::unique_ptr<health::AppCheck> app_check_;
   std::unique_ptr<loop::Signals> signals_;
   std::unique_ptr<loop::Timer> clock_watch_;
+  std::unique_ptr<admin::AuditLog> audit_;
   std::map<std::string, std::string> troubles_;  // kind -> sentence, while active
+  std::unique_ptr<admin::Hooks> hooks_;  // null: none are configured
   size_t leases_stopped_ = 0;
   int stop_signals_ = 0;
   bool finishing_ = false;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <utility>
 
 namespace leasehold::base {
 namespace {
@@ -153,6 +154,42 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
     parts.push_back(text.substr(start, at - start));
     start = at + 1;
   }
+}
+
+Result<std::vector<std::string>> SplitCommand(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) {
+    return Error{ErrorCode::kInvalid, "it has a zero byte"};
+  }
+  std::vector<std::string> words;
+  std::string word;
+  bool in_word = false;
+  char quote = '\0';
+  for (const char c : text) {
+    if (quote != '\0') {
+      if (c == quote) {
+        quote = '\0';
+      } else {
+        word += c;
+      }
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      in_word = true;
+    } else if (c == ' ' || c == '\t') {
+      if (in_word) words.push_back(std::exchange(word, {}));
+      in_word = false;
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  if (quote != '\0') {
+    return Error{ErrorCode::kInvalid, std::string("the quote ") + quote + " is not closed"};
+  }
+  if (in_word) words.push_back(std::move(word));
+  if (words.empty() || words.front().empty()) {
+    return Error{ErrorCode::kInvalid, "it names no command"};
+  }
+  return words;
 }
 
 std::string ToLower(std::string_view text) {

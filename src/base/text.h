@@ -31,6 +31,10 @@ std::string FormatWallTime(WallTime t);
 std::string_view Trim(std::string_view text);                   // blanks and tabs off both ends
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);  // ASCII
 std::vector<std::string_view> Split(std::string_view text, char separator);
+// A command's words as they are run without a shell: blanks and tabs part them, '...' and "..."
+// keep blanks in one word (nothing is special inside). The error is the end of a sentence about the
+// text: "the quote ' is not closed", "it names no command", "it has a zero byte".
+Result<std::vector<std::string>> SplitCommand(std::string_view text);
 std::string ToLower(std::string_view text);  // ASCII
 // Printable form of untrusted bytes for messages: control and non-ASCII bytes as \xNN, cut at
 // max_len with "...".

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "config/find_program.h"
 #include "config/option_table.h"
 #include "config/option_value.h"
 #include "health/app_check.h"
@@ -26,6 +28,8 @@ constexpr TableId kApp{"app", 0};
 constexpr TableId kAdmin{"admin", 0};
 constexpr TableId kSignal{"signal", 0};
 
+constexpr TableId kHooks{"hooks", 0};
+constexpr TableId kAudit{"audit", 0};
 constexpr size_t kNodeIdBytesMax = 253;  // the longest DNS name
 constexpr size_t kPrefixBytesMax = 64;   // a key or file name keeps room for the lease's 128
 constexpr size_t kHostNameBytes = 256;   // HOST_NAME_MAX is 64 on Linux
@@ -340,6 +344,11 @@ void CheckApp(Document& document) {
   }
   if (app.check.empty() || document.Broken(kApp)) return;
   if (app.unready_after <= app.interval) {
+    if (!config.gates[i].peer_listen.empty()) {
+      listens.push_back({GateTable(i), "peer_listen",
+                         "peer_listen of gate " + base::JsonQuote(config.gates[i].name),
+                         config.gates[i].peer_listen});
+    }
     document.Error(kApp, "unready_after",
                    "must exceed interval = " + FormatDuration(app.interval) +
                        ", or a step-down comes before the next check could have been good",
@@ -375,6 +384,32 @@ void CheckSignal(Document& document) {
 }
 
 }  // namespace
+// The command's lease, filled in when there is only one; with several, only exec itself needs it.
+void CheckExec(Document& document) {
+  Config& config = document.config();
+  gate::ProcessOptions& exec = config.exec;
+  if (exec.lease.empty() && config.leases.size() == 1) exec.lease = config.leases[0].name;
+  if (exec.lease.empty() || document.Broken(kExec)) return;
+  const auto lease =
+      std::find_if(config.leases.begin(), config.leases.end(),
+                   [&](const lease::Options& each) { return each.name == exec.lease; });
+  if (lease == config.leases.end()) {
+    if (!config.leases.empty()) {
+      document.Error(kExec, "lease", "no [[lease]] has this name; there are " + LeaseNames(config));
+    }
+    return;
+  }
+  if (exec.stop_timeout <= lease->step_down_grace) return;
+  if (!document.Given(kExec, "stop_timeout")) {
+    exec.stop_timeout = lease->step_down_grace;
+    return;
+  }
+  document.Error(kExec, "stop_timeout",
+                 "must not exceed step_down_grace = " + FormatDuration(lease->step_down_grace) +
+                     " of lease " + base::JsonQuote(lease->name) +
+                     ", of which it is a part: the lease is released then");
+}
+
 
 void CheckCombinations(Document& document) {
   CheckNode(document);
@@ -388,3 +423,43 @@ void CheckCombinations(Document& document) {
 }
 
 }  // namespace leasehold::config
+void CheckHooks(Document& document) {
+  const admin::HookOptions& hooks = document.config().hooks;
+  const std::pair<std::string_view, const std::string&> commands[] = {
+      {"on_active", hooks.on_active},
+      {"on_draining", hooks.on_draining},
+      {"on_standby", hooks.on_standby}};
+  for (const auto& [key, command] : commands) {
+    if (command.empty()) continue;
+    const auto words = base::SplitCommand(command);
+    if (!words) {
+      document.Error(kHooks, key,
+                     words.error().message + "; write a program and its arguments, like " +
+                         "\"/etc/leasehold/" + std::string(key) + " --fast\"");
+      continue;
+    }
+    const std::string& program = words->front();
+    if (const std::string why = WhyNotRunnable(program); !why.empty()) {
+      document.Warn(kHooks, key,
+                    "cannot be run: " + why +
+                        "; give the path of an executable file, or a command found in PATH");
+    } else if (program[0] != '/' && program.find('/') != std::string::npos) {
+      document.Warn(kHooks, key, "depends on where leasehold is started; write an absolute path");
+    }
+  }
+}
+
+void CheckAudit(Document& document) {
+  const std::string& file = document.config().audit.file;
+  if (file.empty() || file == "stdout") return;
+  if (file == "-" || file == "stderr") {
+    document.Error(kAudit, "file", "is no file; write \"stdout\" (the log has standard error)");
+  } else if (file.ends_with('/')) {
+    document.Error(kAudit, "file", "is a directory; write the path of a file");
+  } else if (file[0] != '/') {
+    document.Warn(kAudit, "file", "depends on where leasehold is started; write an absolute path");
+  }
+}
+
+  CheckHooks(document);
+  CheckAudit(document);

@@ -54,40 +54,15 @@ Result<CheckSpec> ParseTcp(std::string_view text) {
 }
 
 Result<CheckSpec> ParseExec(std::string_view text) {
-  CheckSpec spec;
-  spec.kind = CheckSpec::Kind::kExec;
-  std::string word;
-  bool in_word = false;
-  char quote = '\0';
-  for (const char c : text.substr(kExecPrefix.size())) {
-    if (quote != '\0') {
-      if (c == quote) {
-        quote = '\0';
-      } else {
-        word += c;
-      }
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-      in_word = true;
-    } else if (c == ' ' || c == '\t') {
-      if (in_word) {
-        spec.argv.push_back(std::exchange(word, {}));
-      }
-      in_word = false;
-    } else {
-      word += c;
-      in_word = true;
-    }
-  }
-  if (quote != '\0') {
-    return Bad(text, std::string("the quote ") + quote + " is not closed");
-  }
-  if (in_word) {
-    spec.argv.push_back(std::move(word));
-  }
-  if (spec.argv.empty() || spec.argv.front().empty()) {
+  const std::string_view command = text.substr(kExecPrefix.size());
+  if (base::Trim(command).empty()) {
     return Bad(text, "no command stands after \"exec:\"; write exec:/path/to/command args");
   }
+  Result<std::vector<std::string>> words = base::SplitCommand(command);
+  if (!words.ok()) return Bad(text, words.error().message);
+  CheckSpec spec;
+  spec.kind = CheckSpec::Kind::kExec;
+  spec.argv = std::move(words).value();
   return spec;
 }
 

@@ -1,5 +1,9 @@
 #include "lease/record.h"
 
+#include <vector>
+
+#include "base/text.h"
+
 namespace leasehold::lease {
 namespace {
 
@@ -34,6 +38,29 @@ Version MakeVersion(const Record& record) {
   version.append("/").append(std::to_string(record.token));
   version.append("/").append(std::to_string(record.beat));
   return version;
+}
+
+std::string MakeFormer(uint64_t token, const Former& before) {
+  std::string text = std::to_string(token);
+  text.append("/").append(std::to_string(before.token));
+  text.append(before.released ? "/released/" : "/held/");
+  text.append(before.process_id).append("/").append(before.node_id);
+  return text;
+}
+
+std::optional<Former> ParseFormer(const Record& record) {
+  constexpr size_t kParts = 5;  // token, former token, how, process id, node id
+  const std::vector<std::string_view> parts = base::Split(record.former, '/');
+  if (parts.size() != kParts || (parts[2] != "released" && parts[2] != "held")) return std::nullopt;
+  const base::Result<uint64_t> own = base::ParseUint64(parts[0]);
+  const base::Result<uint64_t> token = base::ParseUint64(parts[1]);
+  if (!own || !token || *own != record.token) return std::nullopt;
+  Former former;
+  former.token = *token;
+  former.released = parts[2] == "released";
+  former.process_id = parts[3];
+  former.node_id = parts[4];
+  return former;
 }
 
 // The format is looked at first: what the other members of a higher format mean is not ours to

@@ -37,6 +37,7 @@ struct Record {
   RecordState state = RecordState::kHeld;
   std::map<std::string, std::string> peers;  // gate name -> advertised peer address
   int64_t acquired_at_unix_ms = 0;           // for people only
+  std::string former;                        // who had it before; for people only (MakeFormer)
   // Members this program does not know: name -> value in the adapter's own encoding. Kept on every
   // write.
   std::map<std::string, std::string> unknown;
@@ -51,6 +52,22 @@ struct Record {
 // the store's.
 using Version = std::string;
 Version MakeVersion(const Record& record);
+
+// Whose term came before a record's own, as its holder found it: for the audit, so that who did not
+// look at the right moment tells a planned move from a failover all the same. Decides nothing.
+struct Former {
+  std::string node_id;
+  std::string process_id;
+  uint64_t token = 0;
+  bool released = false;  // given back, rather than run out or its holder proven dead
+  bool operator==(const Former&) const = default;
+};
+// Record::former of the term `token` that follows on `before`:
+// "<token>/<former token>/<released|held>/<process id>/<node id>".
+std::string MakeFormer(uint64_t token, const Former& before);
+// nullopt: nobody is known to have had it before, or the text is not of this record's term (a
+// writer that does not know the member leaves an older one in place).
+std::optional<Former> ParseFormer(const Record& record);
 
 // A record nobody may act on or overwrite: a higher format, ttl_ms out of range, empty identity.
 // The error is a sentence naming the field, its value and the range.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "loop/lifetime.h"
@@ -44,6 +45,7 @@ class ChildImpl final : public Child {
   ChildImpl(Loop& loop, const ChildOptions& options, std::function<void(const ChildExit&)> on_exit)
       : loop_(loop),
         output_bytes_max_(options.output_bytes_max),
+        output_keep_last_(options.output_keep_last),
         on_exit_(std::move(on_exit)),
         timer_(loop, [this] { OnTimeout(); }) {}
 
@@ -92,13 +94,22 @@ class ChildImpl final : public Child {
     std::array<char, kReadBytes> buffer;
     const ssize_t n = read(output_, buffer.data(), buffer.size());
     if (n > 0) {
-      const size_t room = output_bytes_max_ - std::min(output_bytes_max_, exit_.output.size());
-      exit_.output.append(buffer.data(), std::min(room, static_cast<size_t>(n)));
+      Keep({buffer.data(), static_cast<size_t>(n)});
       return true;
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     CloseOutput();
     return false;
+  }
+
+  void Keep(std::string_view said) {
+    std::string& output = exit_.output;
+    if (!output_keep_last_) {
+      output.append(said.substr(0, output_bytes_max_ - std::min(output_bytes_max_, output.size())));
+      return;
+    }
+    output.append(said);
+    if (output.size() > output_bytes_max_) output.erase(0, output.size() - output_bytes_max_);
   }
 
   void CloseOutput() {
@@ -108,6 +119,7 @@ class ChildImpl final : public Child {
 
   Loop& loop_;
   size_t output_bytes_max_;
+  bool output_keep_last_;
   std::function<void(const ChildExit&)> on_exit_;
   Timer timer_;
   Poller poller_;

@@ -19,6 +19,7 @@ struct ChildOptions {
   std::map<std::string, std::string> env;  // added to ours
   base::Duration timeout;                  // KILL to the group after it; zero: none
   size_t output_bytes_max = 4096;          // of stdout and stderr together; the rest is dropped
+  bool output_keep_last = false;           // keep the last of them rather than the first
 };
 
 struct ChildExit {

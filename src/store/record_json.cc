@@ -15,9 +15,9 @@ namespace {
 using lease::Record;
 using proto::Json;
 
-constexpr std::array<std::string_view, 10> kMembers = {
-    "format", "lease",  "node_id", "process_id", "token",
-    "beat",   "ttl_ms", "state",   "peers",      "acquired_at_unix_ms"};
+constexpr std::array<std::string_view, 11> kMembers = {
+    "format", "lease", "node_id", "process_id",          "token", "beat",
+    "ttl_ms", "state", "peers",   "acquired_at_unix_ms", "former"};
 
 bool IsOurs(std::string_view name) {
   return std::find(kMembers.begin(), kMembers.end(), name) != kMembers.end();
@@ -114,6 +114,7 @@ std::string Write(const Record& record) {
   json.Key("peers").BeginObject();
   for (const auto& [gate, address] : record.peers) json.Member(gate, address);
   json.EndObject().Key("acquired_at_unix_ms").Int(record.acquired_at_unix_ms);
+  if (!record.former.empty()) json.Member("former", record.former);
   for (const auto& [name, value] : record.unknown) json.Key(name).Raw(value);
   json.EndObject();
   text += '\n';
@@ -186,6 +187,7 @@ base::Result<Record> RecordFromJson(std::string_view text) {
   if (object.Find("acquired_at_unix_ms")) {  // for people only: its absence harms nobody
     reader.Millis("acquired_at_unix_ms", record.acquired_at_unix_ms);
   }
+  record.former = object.String("former").value_or("");  // for people only
   if (!reader.complaint().empty()) return Invalid(reader.complaint());
   for (const std::string& name : object.Keys()) {
     if (!IsOurs(name)) record.unknown.emplace(name, object.Find(name)->Dump());

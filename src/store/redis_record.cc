@@ -73,6 +73,11 @@ class Fields {
                                 "\" and must be " + std::string(right));
   }
 
+  std::string TakeOptional(const std::string& name) {
+    auto node = fields_.extract(name);
+    return node.empty() ? "" : std::move(node.mapped());
+  }
+
   // What is left: peers, and what we do not know.
   void TakeRest(lease::Record& record) {
     for (auto& [name, value] : fields_) {
@@ -149,6 +154,7 @@ RedisFields EncodeRecord(const lease::Record& record) {
       {"state", std::string(lease::RecordStateName(record.state))},
       {"acquired_at_unix_ms", std::to_string(record.acquired_at_unix_ms)},
   };
+  if (!record.former.empty()) fields.emplace_back("former", record.former);
   for (const auto& [gate, address] : record.peers) {
     fields.emplace_back(std::string(kPeerPrefix) + gate, address);
   }
@@ -172,6 +178,7 @@ Result<lease::Record> DecodeRecord(std::string_view key, const proto::Reply& has
   lease::Record record;
   if (Status status = DecodeIdentity(fields, record); !status) return status.error();
   if (Status status = DecodeNumbers(fields, record); !status) return status.error();
+  record.former = fields.TakeOptional("former");
   fields.TakeRest(record);
   return record;
 }

@@ -26,7 +26,7 @@ RedisNames NamesOf(std::string_view prefix, std::string_view lease);
 using RedisFields = std::vector<std::pair<std::string, std::string>>;
 
 // format, lease, node_id, process_id, token, beat, ttl_ms, state, acquired_at_unix_ms,
-// "peer:<gate>" for each peer, then the unknown ones.
+// former (where there is one), "peer:<gate>" for each peer, then the unknown ones.
 RedisFields EncodeRecord(const lease::Record& record);
 // From an HGETALL reply that is not empty. kInvalid: not a record; the sentence names the field.
 base::Result<lease::Record> DecodeRecord(std::string_view key, const proto::Reply& hash);
