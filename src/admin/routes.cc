@@ -19,12 +19,12 @@ namespace {
 // Askers waiting at a time. All of them wait for the same few terms, so more means a client that
 // asks in a loop without waiting.
 constexpr uint32_t kPendingMax = 256;
-
-HttpAnswer JsonAnswer(std::string body, int status = 200) {
 // Entries of the audit in one answer: a thousand are some 600 KB, and take the loop a few
 // milliseconds.
 constexpr uint64_t kAuditLimitDefault = 100;
 constexpr uint64_t kAuditLimitMax = 1000;
+
+HttpAnswer JsonAnswer(std::string body, int status = 200) {
   HttpAnswer answer;
   answer.status = status;
   answer.body = std::move(body);
@@ -247,21 +247,6 @@ void Routes::AskStepDown(const StepDownAsk& ask, bool wait, const Call& call) {
 
 void Routes::Config(const Call& call) { call.reply(JsonAnswer(control_.ConfigJson())); }
 
-void Routes::Metrics(const Call& call) {
-  HttpAnswer answer;
-  answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  answer.body = metrics_.Scrape();
-  call.reply(std::move(answer));
-}
-
-void Routes::NotYet(const Call& call) {
-  call.reply(ProblemAnswer(404, "not_found",
-                           "\"" + base::Printable(call.request.target) +
-                               "\" is not part of this version; /v1/status and the signal socket "
-                               "tell what happens"));
-}
-
-}  // namespace leasehold::admin
 void Routes::Audit(const Call& call) {
   if (!call.lease.empty() && !control_.lease(call.lease))
     return call.reply(NoSuchLease(call.lease));
@@ -280,3 +265,18 @@ void Routes::Audit(const Call& call) {
   call.reply(JsonAnswer(audit != nullptr ? audit->Json(call.lease, limit) : R"({"records":[]})"));
 }
 
+void Routes::Metrics(const Call& call) {
+  HttpAnswer answer;
+  answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  answer.body = metrics_.Scrape();
+  call.reply(std::move(answer));
+}
+
+void Routes::NotYet(const Call& call) {
+  call.reply(ProblemAnswer(404, "not_found",
+                           "\"" + base::Printable(call.request.target) +
+                               "\" is not part of this version; /v1/status and the signal socket "
+                               "tell what happens"));
+}
+
+}  // namespace leasehold::admin

@@ -42,10 +42,10 @@ class Routes {
   void Describe(const Call& call);
   void StepDown(const Call& call);
   void Config(const Call& call);
+  void Audit(const Call& call);
   void Metrics(const Call& call);
   void NotYet(const Call& call);
   void AskStepDown(const StepDownAsk& ask, bool wait, const Call& call);
-  void Audit(const Call& call);
 
   loop::Loop& loop_;
   Control& control_;

@@ -164,6 +164,7 @@ void LeaseDriver::CheckDrained() {
 void LeaseDriver::OnRead(uint64_t op, store::ReadResult result) {
   host_.see_clocks(result.store_unix_ms);
   if (host_.proven_dead(result.record.process_id)) result.holder_dead = true;
+  if (result.outcome == store::ReadResult::Outcome::kAbsent) audit_.SawNone();
   Feed(ToAnswer(op, std::move(result)));
 }
 
@@ -216,8 +217,10 @@ void LeaseDriver::Carry(const lease::CasEffect& effect) {
   lease::Record record = effect.record;
   if (effect.purpose == lease::CasEffect::Purpose::kAcquire) {
     acquired_at_unix_ms_ = Loop::WallNow().unix_ms;
+    former_ = audit_.Acquiring(engine_.view().seen, record.token);
   }
   record.acquired_at_unix_ms = acquired_at_unix_ms_;
+  record.former = former_;
   host_.store.CompareAndSet(options_.name, effect.expected, record, effect.timeout,
                             [this, alive = alive_, op = effect.op, purpose = effect.purpose,
                              sent_at = Loop::Now()](store::CasResult result) {
@@ -240,6 +243,7 @@ void LeaseDriver::Carry(const lease::ValveEffect& effect) {
     }
     report_.TellGate(gate->options().name, effect);
   }
+  if (host_.on_valve) host_.on_valve(effect);
 }
 
 void LeaseDriver::Carry(const lease::NoticeEffect& effect) {
@@ -250,10 +254,22 @@ void LeaseDriver::Carry(const lease::NoticeEffect& effect) {
   if (effect.notice == lease::Notice::kObserved) {
     if (const lease::View view = engine_.view(); view.seen) {
       host_.remember(options_.name, effect.token, view.seen->ttl());
-  if (result.outcome == store::ReadResult::Outcome::kAbsent) audit_.SawNone();
     }
   }
   report_.Tell(effect);
+  Audit(effect);
+}
+
+void LeaseDriver::Audit(const lease::NoticeEffect& effect) {
+  switch (effect.notice) {
+    case lease::Notice::kAcquired:
+      return audit_.Acquired(effect.token, base::WallTime{acquired_at_unix_ms_});
+    case lease::Notice::kLost: return audit_.Lost(effect.token, lease::ReasonName(effect.reason));
+    case lease::Notice::kObserved:
+      if (const lease::View view = engine_.view(); view.seen) audit_.Saw(*view.seen);
+      return;
+    default: return;
+  }
 }
 
 void LeaseDriver::Carry(const lease::StepDownDone& effect) {
@@ -303,10 +319,8 @@ admin::LeaseView LeaseDriver::View() const {
   // Our own writes get their wall clock on the way to the store; the engine knows none.
   if (std::optional<lease::Record>& seen = view.view.seen;
       seen && seen->process_id == identity_.process_id && seen->acquired_at_unix_ms == 0) {
-    former_ = audit_.Acquiring(engine_.view().seen, record.token);
     seen->acquired_at_unix_ms = acquired_at_unix_ms_;
   }
-  record.former = former_;
   view.timing = engine_.timing();
   view.may_act = permit().MayAct(now);
   if (view.may_act) view.to_expiry = permit().expiry() - now;
@@ -329,18 +343,4 @@ admin::LeaseView LeaseDriver::View() const {
   return view;
 }
 
-  if (host_.on_valve) host_.on_valve(effect);
 }  // namespace leasehold::app
-  Audit(effect);
-}
-
-void LeaseDriver::Audit(const lease::NoticeEffect& effect) {
-  switch (effect.notice) {
-    case lease::Notice::kAcquired:
-      return audit_.Acquired(effect.token, base::WallTime{acquired_at_unix_ms_});
-    case lease::Notice::kLost: return audit_.Lost(effect.token, lease::ReasonName(effect.reason));
-    case lease::Notice::kObserved:
-      if (const lease::View view = engine_.view(); view.seen) audit_.Saw(*view.seen);
-      return;
-    default: return;
-  }

@@ -100,6 +100,7 @@ class LeaseDriver {
   void CheckDrained();
   void Arm();
   void ProbeWrite();
+  void Audit(const lease::NoticeEffect& effect);
 
   Host host_;
   const lease::Options options_;
@@ -107,7 +108,6 @@ class LeaseDriver {
   lease::Engine engine_;
   std::vector<std::unique_ptr<gate::Gate>> gates_;
   loop::Timer deadline_;
-  void Audit(const lease::NoticeEffect& effect);
   loop::Timer probe_;
   std::deque<lease::Event> queue_;
   base::MonoTime told_expiry_;  // of the permit, to the gates
@@ -116,12 +116,12 @@ class LeaseDriver {
   bool look_posted_ = false;
   bool stopped_ = false;
   int64_t acquired_at_unix_ms_ = 0;  // of the term under way, for people
+  std::string former_;               // Record::former of that term
   uint64_t next_request_ = 1;
   std::map<uint64_t, std::function<void(const lease::StepDownDone&)>> requests_;
   LeaseReport report_;
+  admin::LeaseAudit audit_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // late store answers check it
 };
 
 }  // namespace leasehold::app
-  std::string former_;               // Record::former of that term
-  admin::LeaseAudit audit_;

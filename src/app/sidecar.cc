@@ -96,7 +96,6 @@ bool Sidecar::OpenStateDir() {
   return true;
 }
 
-bool Sidecar::MakeLeases() {
 bool Sidecar::OpenRecords() {
   std::unique_ptr<admin::AuditSink> sink;
   if (!config_.audit.file.empty()) {
@@ -115,6 +114,7 @@ bool Sidecar::OpenRecords() {
   return true;
 }
 
+bool Sidecar::MakeLeases() {
   const lease::Identity identity{config_.node.id, process_id_};
   for (const lease::Options& configured : config_.leases) {
     lease::Options options = configured;
@@ -132,18 +132,18 @@ bool Sidecar::OpenRecords() {
       if (state_dir_) state_dir_->Remember(name, token, ttl);
     };
     host.on_stopped = [this](bool ok, const std::string& why) { OnLeaseStopped(ok, why); };
-    const lease::Memory memory = state_dir_ ? state_dir_->MemoryOf(options.name) : lease::Memory{};
     host.on_valve = [this, name = options.name](const lease::ValveEffect& effect) {
       if (hooks_) hooks_->OnValve(name, effect);
     };
     host.audit = audit_.get();
+    const lease::Memory memory = state_dir_ ? state_dir_->MemoryOf(options.name) : lease::Memory{};
     drivers_.push_back(
         std::make_unique<LeaseDriver>(std::move(host), options, identity, Loop::Entropy(), memory));
     LeaseDriver& driver = *drivers_.back();
-    for (const gate::Options& gate : config_.gates) {
     if (hooks_) {
       hooks_->AddLease(options.name, driver.permit(), [&driver] { driver.LookSoon(); });
     }
+    for (const gate::Options& gate : config_.gates) {
       if (gate.lease != options.name) continue;
       gate::Host gate_host{loop_,
                            log_,
@@ -316,12 +316,25 @@ void Sidecar::TellLostTime() {
 // store, and the loop runs out of work.
 void Sidecar::Finish() {
   if (std::exchange(finishing_, true)) return;
+  const auto records = [this] {
+    if (!audit_) return CloseAll();
+    audit_->Close(kAuditCloseMax, [this] { CloseAll(); });
+  };
+  loop_.Post([this, records] {
+    if (!hooks_ || stop_signals_ > 1) return records();
+    hooks_->Finish(kHookExitMax, records);
+  });
+}
+
+void Sidecar::CloseAll() {
   loop_.Post([this] {
     app_check_.reset();
     clock_watch_.reset();
     signal_socket_.reset();
     api_.reset();
+    hooks_.reset();
     drivers_.clear();
+    audit_.reset();
     signals_.reset();
     store_->Close([this] {
       log_.Info("sidecar.stopped", "everything is closed", {{"exit_code", exit_code_}});
@@ -369,25 +382,12 @@ admin::NodeView Sidecar::node() const {
   };
   for (const auto& [kind, sentence] : troubles_) add(sentence);
   for (const auto& driver : drivers_) {
-  const auto records = [this] {
-    if (!audit_) return CloseAll();
-    audit_->Close(kAuditCloseMax, [this] { CloseAll(); });
-  };
-  loop_.Post([this, records] {
-    if (!hooks_ || stop_signals_ > 1) return records();
-    hooks_->Finish(kHookExitMax, records);
-  });
-}
-
-void Sidecar::CloseAll() {
     add(driver->store_trouble());
     add(driver->write_trouble());
   }
   return view;
 }
-    hooks_.reset();
 
-    audit_.reset();
 std::vector<admin::LeaseView> Sidecar::leases() const {
   std::vector<admin::LeaseView> views;
   for (const auto& driver : drivers_) views.push_back(WithPolicy(driver->View()));

@@ -45,19 +45,19 @@ class Sidecar : public admin::Control {
                         std::function<void(const lease::StepDownDone&)> done) override;
   std::string ConfigJson() const override;
   void DrainProgress(const std::string& lease) override;
+  const admin::AuditLog* audit() const override { return audit_.get(); }
 
  private:
   // Start, in this order; each returns false after having logged why and set the exit code.
-  const admin::AuditLog* audit() const override { return audit_.get(); }
   void OpenStore();
   void OnStoreOpen(const base::Status& status);
   bool MakeLeases();
   bool OpenStateDir();
+  bool OpenRecords();
   bool StartGates();
   bool StartSurfaces();
   bool StartHealth();
   void StartLeases();
-  bool OpenRecords();
   bool Refuse(std::string_view event, const base::Error& error, int exit_code);
 
   void OnSignal(int signal);
@@ -69,12 +69,12 @@ class Sidecar : public admin::Control {
   void SeeClocks(std::optional<int64_t> store_unix_ms);
   void TellLostTime();
   void Finish();
+  void CloseAll();
 
   admin::LeaseView WithPolicy(admin::LeaseView view) const;
   LeaseDriver* Find(std::string_view lease) const;
 
   const config::Config config_;
-  void CloseAll();
   loop::Loop loop_;
   observe::Log log_;
   observe::Metrics metrics_;
@@ -85,15 +85,15 @@ class Sidecar : public admin::Control {
   LostTimeDetector lost_time_;
   std::unique_ptr<StateDir> state_dir_;  // null: node.state_dir is not set
   std::unique_ptr<store::LeaseStore> store_;
+  std::unique_ptr<admin::AuditLog> audit_;
   std::vector<std::unique_ptr<LeaseDriver>> drivers_;
+  std::unique_ptr<admin::Hooks> hooks_;  // null: none are configured
   std::unique_ptr<admin::ApiServer> api_;
   std::unique_ptr<admin::SignalServer> signal_socket_;
   std::unique_ptr<health::AppCheck> app_check_;
   std::unique_ptr<loop::Signals> signals_;
   std::unique_ptr<loop::Timer> clock_watch_;
-  std::unique_ptr<admin::AuditLog> audit_;
   std::map<std::string, std::string> troubles_;  // kind -> sentence, while active
-  std::unique_ptr<admin::Hooks> hooks_;  // null: none are configured
   size_t leases_stopped_ = 0;
   int stop_signals_ = 0;
   bool finishing_ = false;

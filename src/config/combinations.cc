@@ -27,9 +27,9 @@ constexpr TableId kStore{"store", 0};
 constexpr TableId kApp{"app", 0};
 constexpr TableId kAdmin{"admin", 0};
 constexpr TableId kSignal{"signal", 0};
-
 constexpr TableId kHooks{"hooks", 0};
 constexpr TableId kAudit{"audit", 0};
+
 constexpr size_t kNodeIdBytesMax = 253;  // the longest DNS name
 constexpr size_t kPrefixBytesMax = 64;   // a key or file name keeps room for the lease's 128
 constexpr size_t kHostNameBytes = 256;   // HOST_NAME_MAX is 64 on Linux
@@ -344,11 +344,6 @@ void CheckApp(Document& document) {
   }
   if (app.check.empty() || document.Broken(kApp)) return;
   if (app.unready_after <= app.interval) {
-    if (!config.gates[i].peer_listen.empty()) {
-      listens.push_back({GateTable(i), "peer_listen",
-                         "peer_listen of gate " + base::JsonQuote(config.gates[i].name),
-                         config.gates[i].peer_listen});
-    }
     document.Error(kApp, "unready_after",
                    "must exceed interval = " + FormatDuration(app.interval) +
                        ", or a step-down comes before the next check could have been good",
@@ -383,46 +378,6 @@ void CheckSignal(Document& document) {
   }
 }
 
-}  // namespace
-// The command's lease, filled in when there is only one; with several, only exec itself needs it.
-void CheckExec(Document& document) {
-  Config& config = document.config();
-  gate::ProcessOptions& exec = config.exec;
-  if (exec.lease.empty() && config.leases.size() == 1) exec.lease = config.leases[0].name;
-  if (exec.lease.empty() || document.Broken(kExec)) return;
-  const auto lease =
-      std::find_if(config.leases.begin(), config.leases.end(),
-                   [&](const lease::Options& each) { return each.name == exec.lease; });
-  if (lease == config.leases.end()) {
-    if (!config.leases.empty()) {
-      document.Error(kExec, "lease", "no [[lease]] has this name; there are " + LeaseNames(config));
-    }
-    return;
-  }
-  if (exec.stop_timeout <= lease->step_down_grace) return;
-  if (!document.Given(kExec, "stop_timeout")) {
-    exec.stop_timeout = lease->step_down_grace;
-    return;
-  }
-  document.Error(kExec, "stop_timeout",
-                 "must not exceed step_down_grace = " + FormatDuration(lease->step_down_grace) +
-                     " of lease " + base::JsonQuote(lease->name) +
-                     ", of which it is a part: the lease is released then");
-}
-
-
-void CheckCombinations(Document& document) {
-  CheckNode(document);
-  CheckStore(document);
-  CheckLeases(document);
-  for (size_t i = 0; i < document.config().gates.size(); ++i) CheckGate(document, i);
-  CheckListens(document);
-  CheckApp(document);
-  CheckAdmin(document);
-  CheckSignal(document);
-}
-
-}  // namespace leasehold::config
 void CheckHooks(Document& document) {
   const admin::HookOptions& hooks = document.config().hooks;
   const std::pair<std::string_view, const std::string&> commands[] = {
@@ -461,5 +416,19 @@ void CheckAudit(Document& document) {
   }
 }
 
+}  // namespace
+
+void CheckCombinations(Document& document) {
+  CheckNode(document);
+  CheckStore(document);
+  CheckLeases(document);
+  for (size_t i = 0; i < document.config().gates.size(); ++i) CheckGate(document, i);
+  CheckListens(document);
+  CheckApp(document);
+  CheckAdmin(document);
+  CheckSignal(document);
   CheckHooks(document);
   CheckAudit(document);
+}
+
+}  // namespace leasehold::config
