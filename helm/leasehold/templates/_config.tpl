@@ -43,7 +43,7 @@ bytes, and beginning with "leasehold:", so that one ACL fits all.
 {{- $name -}}
 {{- end -}}
 
-{{/* `config` with what the chart fills in. YAML. */}}
+{{/* `config` with what the chart fills in. JSON. */}}
 {{- define "leasehold.config" -}}
 {{- $config := deepCopy .Values.config -}}
 {{- $secrets := .Values.secrets -}}
@@ -76,7 +76,7 @@ bytes, and beginning with "leasehold:", so that one ACL fits all.
 {{- if and $upstream (not (hasKey (dig "app" (dict) $config) "check")) -}}
   {{- $_ := set $config "app" (mergeOverwrite (dict) (dig "app" (dict) $config) (dict "check" (printf "tcp://%s" $upstream))) -}}
 {{- end -}}
-{{- toYaml $config -}}
+{{- toJson $config -}}
 {{- end -}}
 
 {{/* The ports that pods open: {"gates": [{name, type, port}], "peers": [{name, port}]}, JSON. */}}
@@ -137,7 +137,7 @@ dict "prefix", "map": one line an option, what names the table first; maps becom
 {{- end -}}
 
 {{- define "leasehold.sidecarConf" -}}
-{{- $config := include "leasehold.config" . | fromYaml -}}
+{{- $config := include "leasehold.config" . | fromJson -}}
 # Written by the chart from .Values.config.
 {{- range $section := list "node" "store" "lease" "gate" "app" "admin" "signal" "hooks" "audit" "log" }}
 {{- $value := get $config $section }}

@@ -7,7 +7,7 @@
 {{- if eq $type "redis" -}}
   {{- $url := dig "store" "redis" "url" "" $config -}}
   {{- if not $url -}}
-    {{- fail "config.store.redis.url is missing: the Redis that keeps the leases, like redis://leasehold@redis.data:6379/0" -}}
+    {{- fail "config.store.redis.url is missing: the Redis that keeps the leases, like redis://redis.data:6379/0" -}}
   {{- end -}}
   {{- if and (regexMatch "^[a-z]+://[^/@]*:[^/@]+@" $url) (not (regexMatch "^[a-z]+://[^/@:]*:\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}@" $url)) -}}
     {{- fail "config.store.redis.url holds a password, which the ConfigMap would show: put it into a Secret and name that in secrets.redisPassword" -}}
