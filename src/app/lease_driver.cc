@@ -16,6 +16,26 @@ using loop::Loop;
 constexpr Duration kWriteProbeInterval = Duration::Seconds(30);
 constexpr Duration kWriteProbeTimeout = Duration::Seconds(5);
 
+// A gate that doubts the holder it forwards to has the record read again, at most so often.
+constexpr Duration kDoubtInterval = Duration::Millis(100);
+
+// What a gate of this name may forward to, if the record names another process as the holder.
+gate::Peer PeerOf(const lease::Record* holder, const std::string& gate) {
+  gate::Peer peer;
+  if (holder == nullptr) return peer;
+  const auto advertised = holder->peers.find(gate);
+  if (advertised == holder->peers.end()) return peer;
+  const base::Result<base::Address> address = base::ParseAddress(advertised->second);
+  const bool usable =
+      address.ok() && (address->kind == base::Address::Kind::kUnix || address->port != 0);
+  if (!usable) return peer;
+  peer.address = *address;
+  peer.process_id = holder->process_id;
+  peer.token = holder->token;
+  peer.draining = holder->state == lease::RecordState::kDraining;
+  return peer;
+}
+
 lease::ReadAnswer ToAnswer(uint64_t op, store::ReadResult result) {
   lease::ReadAnswer answer;
   answer.op = op;
@@ -74,6 +94,7 @@ LeaseDriver::LeaseDriver(Host host, const lease::Options& options, const lease::
       engine_(options, identity, seed, Loop::Now(), memory),
       deadline_(host_.loop, [this] { Feed(lease::Tick{}); }),
       probe_(host_.loop, [this] { ProbeWrite(); }),
+      leave_end_(host_.loop, [this] { CheckLeft(); }),
       report_(host_.log, host_.metrics, host_.events, options.name, identity),
       audit_(host_.audit, options.name, identity) {}
 
@@ -92,6 +113,13 @@ void LeaseDriver::Start() {
   host_.store.Watch(options_.name, [this, alive = alive_](store::WatchEvent event) {
     if (*alive) OnWatch(event);
   });
+  std::map<std::string, std::string> peers;
+  for (const auto& gate : gates_) {
+    if (std::string address = gate->advertised(); !address.empty()) {
+      peers[gate->options().name] = std::move(address);
+    }
+  }
+  engine_.SetPeers(std::move(peers));
   ProbeWrite();
   Feed(lease::Tick{});
 }
@@ -118,14 +146,17 @@ void LeaseDriver::Pump() {
     }
     if (!effects.empty()) CheckDrained();
   }
+  TellPeers();
   pumping_ = false;
   Arm();
+  CheckLeft();
 }
 
 void LeaseDriver::Arm() {
   if (stopped_) {
     deadline_.Stop();
     probe_.Stop();
+    leave_end_.Stop();
     return;
   }
   deadline_.StartAt(engine_.NextDeadline());
@@ -138,7 +169,62 @@ void LeaseDriver::LookSoon() {
     look_posted_ = false;
     Feed(lease::Tick{});
     CheckDrained();
+    CheckLeft();
   });
+}
+
+// ---- forwarding, and going away ----
+
+void LeaseDriver::TellPeers() {
+  const std::optional<lease::Record>& seen = engine_.seen();
+  const bool other = seen && seen->held() && seen->process_id != identity_.process_id;
+  const auto same = [&] {
+    return told_peers_.has_value() == other &&
+           (!other ||
+            (told_peers_->process_id == seen->process_id && told_peers_->token == seen->token &&
+             told_peers_->state == seen->state && told_peers_->peers == seen->peers));
+  };
+  if (same()) return;
+  told_peers_ = other ? seen : std::nullopt;
+  for (const auto& gate : gates_) {
+    gate->SetPeer(PeerOf(other ? &*told_peers_ : nullptr, gate->options().name));
+  }
+}
+
+void LeaseDriver::DoubtPeer() {
+  const MonoTime now = Loop::Now();
+  if (now < next_doubt_) return;
+  next_doubt_ = now + kDoubtInterval;
+  Feed(lease::Hint{true});
+}
+
+void LeaseDriver::Leave() {
+  leaving_ = true;
+  bool forwards = false;
+  for (const auto& gate : gates_) forwards = forwards || gate->options().forwards();
+  Feed(lease::Shutdown{forwards});
+}
+
+// What was held waits for the next holder as long as a hold-off would: by then one that is there
+// has taken the lease. What is forwarded may take the grace.
+void LeaseDriver::CheckLeft() {
+  if (!leaving_ || stopped_ || pumping_) return;
+  const lease::State state = engine_.state();
+  if (state != lease::State::kStandby && state != lease::State::kHoldOff) return;
+  const MonoTime now = Loop::Now();
+  if (!std::exchange(gates_leave_, true)) {
+    const lease::Timing& timing = engine_.timing();
+    for (const auto& gate : gates_) {
+      if (gate->options().forwards()) gate->Leave(now + timing.hold_off);
+    }
+    leave_end_.StartAt(now + Max(timing.grace, timing.hold_off));
+  }
+  bool gone = !leave_end_.armed();
+  if (!gone) {
+    gone = true;
+    for (const auto& gate : gates_) gone = gone && (!gate->options().forwards() || gate->gone());
+  }
+  if (gone) Feed(lease::Shutdown{});
 }
 
 void LeaseDriver::TellPermit() {

@@ -64,6 +64,11 @@ class LeaseDriver {
 
   // Brings an event in; carried out before this returns unless it came from inside another one.
   void Feed(lease::Event event);
+  // SIGTERM: step down, release, stop. Gates that forward first send what they held to the next
+  // holder and let what is forwarded finish, for step_down_grace at most.
+  void Leave();
+  // A gate doubts what the record says of the holder: read it again, though not all the time.
+  void DoubtPeer();
   // A gate saw the permit over, or became empty; a listener said drained. Looked at on the next
   // turn.
   void LookSoon();
@@ -98,6 +103,8 @@ class LeaseDriver {
   void OnWatch(store::WatchEvent event);
   void TellPermit();
   void CheckDrained();
+  void TellPeers();
+  void CheckLeft();
   void Arm();
   void ProbeWrite();
   void Audit(const lease::NoticeEffect& effect);
@@ -109,12 +116,17 @@ class LeaseDriver {
   std::vector<std::unique_ptr<gate::Gate>> gates_;
   loop::Timer deadline_;
   loop::Timer probe_;
+  loop::Timer leave_end_;
   std::deque<lease::Event> queue_;
   base::MonoTime told_expiry_;  // of the permit, to the gates
-  uint64_t sequence_ = 0;  // forwarded under the token of the term, over all gates
+  uint64_t sequence_ = 0;       // forwarded under the token of the term, over all gates
   bool pumping_ = false;
   bool look_posted_ = false;
   bool stopped_ = false;
+  bool leaving_ = false;
+  bool gates_leave_ = false;  // the lease is not held here any more, and the gates were told
+  std::optional<lease::Record> told_peers_;  // the record that the gates' peers were told from
+  base::MonoTime next_doubt_;
   int64_t acquired_at_unix_ms_ = 0;  // of the term under way, for people
   std::string former_;               // Record::former of that term
   uint64_t next_request_ = 1;

@@ -46,8 +46,9 @@ std::string_view PolicyName(gate::StandbyPolicy policy) {
 
 }  // namespace
 
-Sidecar::Sidecar(config::Config config)
+Sidecar::Sidecar(config::Config config, std::unique_ptr<loop::Watchdog> watchdog)
     : config_(std::move(config)),
+      watchdog_(std::move(watchdog)),
       log_(config_.log),
       process_id_(RandomProcessId()),
       started_(Loop::Now()),
@@ -156,13 +157,54 @@ bool Sidecar::MakeLeases() {
                            [&driver] { driver.LookSoon(); },
                            [&driver] { driver.LookSoon(); },
                            driver.sequence(),
-                           [&driver] { return driver.state_name(); }};
+                           [&driver] { return driver.state_name(); },
+                           [&driver] { driver.DoubtPeer(); },
+                           {}};
+      if (!gate.peer_secret_file.empty()) {
+        base::Result<std::string> read = config::ReadSecretFile(gate.peer_secret_file);
+        if (!read) return Refuse("gate.refused", read.error(), 2);
+        gate_host.peer_secret = std::move(read).value();
+      }
       driver.AddGate(gate.type == gate::Type::kHttp
                          ? gate::MakeHttpGate(gate, std::move(gate_host))
                          : gate::MakeTcpGate(gate, std::move(gate_host)));
     }
+    if (watchdog_ && config_.exec.lease == options.name) AddCommand(driver, options);
   }
   return true;
+}
+
+// After all other gates: it opens when they listen, and is what a drain ends with.
+void Sidecar::AddCommand(LeaseDriver& driver, const lease::Options& options) {
+  gate::Host host{loop_,
+                  log_,
+                  metrics_,
+                  driver.permit(),
+                  options.name,
+                  config_.node.id,
+                  process_id_,
+                  options.drain_tunnels,
+                  [&driver] { driver.LookSoon(); },
+                  [&driver] { driver.LookSoon(); }};
+  gate::ProcessHost process{*watchdog_, {}, {}, {}, {}};
+  process.environment = [this] {
+    std::map<std::string, std::string> env;
+    if (api_) env["LEASE_ADMIN"] = api_->bound();
+    if (signal_socket_) env["LEASE_SOCKET"] = config_.signal.socket;
+    return env;
+  };
+  process.keep_open = [this] {
+    std::vector<int> fds = store_->DeathProofs();
+    if (state_dir_) fds.push_back(state_dir_->lock_fd());
+    return fds;
+  };
+  process.on_finished = [this](int exit_code, const std::string& why) {
+    OnCommandFinished(exit_code, why);
+  };
+  process.on_start_failed = [&driver](uint64_t token, const std::string& why) {
+    driver.Feed(lease::StartFailed{token, why});
+  };
+  driver.AddGate(gate::MakeProcessGate(config_.exec, std::move(host), std::move(process)));
 }
 
 bool Sidecar::StartSurfaces() {
@@ -173,7 +215,7 @@ bool Sidecar::StartSurfaces() {
       if (!read) return Refuse("admin.refused", read.error(), 2);
       token = *read;
     }
-    auto api = admin::ApiServer::Start(loop_, config_.admin, token, *this, metrics_, log_);
+    auto api = admin::ApiServer::Start(loop_, config_.admin, token, *this, metrics_, events_, log_);
     if (!api) return Refuse("admin.refused", api.error(), 2);
     api_ = std::move(*api);
     log_.Info("admin.listen", "the API answers", {{"address", api_->bound()}});
@@ -237,24 +279,35 @@ void Sidecar::OnSignal(int signal) {
               drivers_.empty() ? "stopping before the store has answered"
                                : "stopping at once; a lease still held runs out by itself",
               {{"signal", name}});
-    exit_code_ = stop_signals_ > 1 ? 1 : exit_code_;
+    exit_code_ = stop_signals_ > 1 ? failed_code() : exit_code_;
     if (hooks_) hooks_->Abort();
     return Finish();
   }
+  // A service manager signals all processes of a service: ours were told to end, the command first.
+  if (exit_code_ == 128 + signal) exit_code_ = 0;
   log_.Info("sidecar.stopping", "stepping down, then releasing; once more stops at once",
             {{"signal", name}});
-  for (const auto& driver : drivers_) driver->Feed(lease::Shutdown{});
+  for (const auto& driver : drivers_) driver->Leave();
 }
 
 void Sidecar::OnLeaseStopped(bool ok, const std::string& why) {
   ++leases_stopped_;
   if (!ok) {
     log_.Error("lease.refused", why);
-    exit_code_ = 1;
+    exit_code_ = failed_code();
     // One lease that may not start ends the process in order: the others step down.
-    for (const auto& driver : drivers_) driver->Feed(lease::Shutdown{});
+    for (const auto& driver : drivers_) driver->Leave();
   }
   if (leases_stopped_ == drivers_.size()) Finish();
+}
+
+void Sidecar::OnCommandFinished(int exit_code, const std::string& why) {
+  log_.Write(exit_code == 0 ? observe::LogLevel::kInfo : observe::LogLevel::kWarn,
+             "sidecar.stopping", why + "; stepping down, then releasing",
+             {{"exit_code", exit_code}});
+  // What ends after we were told to end has ended as it should.
+  if (stop_signals_ == 0) exit_code_ = exit_code;
+  for (const auto& driver : drivers_) driver->Feed(lease::Shutdown{});
 }
 
 void Sidecar::OnAppChange(bool ready, const std::string& why) {

@@ -18,10 +18,12 @@
 #include "app/lost_time.h"
 #include "app/state_dir.h"
 #include "config/config.h"
+#include "gate/process_gate.h"
 #include "health/app_check.h"
 #include "loop/loop.h"
 #include "loop/signals.h"
 #include "loop/timer.h"
+#include "loop/watchdog.h"
 #include "observe/event.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -31,7 +33,8 @@ namespace leasehold::app {
 
 class Sidecar : public admin::Control {
  public:
-  explicit Sidecar(config::Config config);
+  // `watchdog`: of the command that runs under a lease; null if there is none.
+  explicit Sidecar(config::Config config, std::unique_ptr<loop::Watchdog> watchdog = nullptr);
   ~Sidecar() override;
 
   // Runs to the end. Exit codes as app/run.h.
@@ -52,6 +55,7 @@ class Sidecar : public admin::Control {
   void OpenStore();
   void OnStoreOpen(const base::Status& status);
   bool MakeLeases();
+  void AddCommand(LeaseDriver& driver, const lease::Options& options);
   bool OpenStateDir();
   bool OpenRecords();
   bool StartGates();
@@ -62,6 +66,7 @@ class Sidecar : public admin::Control {
 
   void OnSignal(int signal);
   void OnLeaseStopped(bool ok, const std::string& why);
+  void OnCommandFinished(int exit_code, const std::string& why);
   void OnAppChange(bool ready, const std::string& why);
   void OnAppUnreadyTooLong();
   void OnTrouble(std::string_view kind, bool active, const std::string& sentence);
@@ -75,6 +80,7 @@ class Sidecar : public admin::Control {
   LeaseDriver* Find(std::string_view lease) const;
 
   const config::Config config_;
+  const std::unique_ptr<loop::Watchdog> watchdog_;  // null: no command
   loop::Loop loop_;
   observe::Log log_;
   observe::Metrics metrics_;
@@ -97,6 +103,8 @@ class Sidecar : public admin::Control {
   size_t leases_stopped_ = 0;
   int stop_signals_ = 0;
   bool finishing_ = false;
+  // What a failure of ours ends with: a command's own codes are low numbers.
+  int failed_code() const { return watchdog_ ? gate::kProcessLostExitCode : 1; }
   int exit_code_ = 0;
 };
 

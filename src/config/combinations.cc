@@ -24,6 +24,7 @@ using base::FormatDuration;
 
 constexpr TableId kNode{"node", 0};
 constexpr TableId kStore{"store", 0};
+constexpr TableId kExec{"exec", 0};
 constexpr TableId kApp{"app", 0};
 constexpr TableId kAdmin{"admin", 0};
 constexpr TableId kSignal{"signal", 0};
@@ -211,13 +212,56 @@ void CheckHold(Document& document, size_t index, const lease::Options& lease) {
     gate.hold_timeout = least + Max(kHoldRoom, timing.poll_interval + kPollRoom);
     return;
   }
-  if (gate.standby != gate::StandbyPolicy::kHold) return;
+  if (gate.standby != gate::StandbyPolicy::kHold && !gate.forwards()) return;
   const Duration floor = least + timing.poll_interval;
   if (gate.hold_timeout > floor) return;
   document.Error(GateTable(index), "hold_timeout",
                  "must exceed step_down_grace + step_down_hold_off + one poll_interval of lease " +
                      base::JsonQuote(lease.name) + " = " + FormatDuration(floor) +
                      ", or a planned move refuses what it held");
+}
+
+bool IsWildcard(const Address& address) {
+  return address.host == "0.0.0.0" || address.host == "::";
+}
+
+// Forwarding takes two: where the others' traffic arrives, and an address that leads there.
+void CheckPeers(Document& document, size_t index) {
+  const TableId table = GateTable(index);
+  const gate::Options& gate = document.config().gates[index];
+  if (gate.forwards() && gate.outbound) {
+    document.Error(table, "standby",
+                   "cannot go with direction = \"outbound\": what the application sends out is not "
+                   "the other instance's; use \"refuse\", \"close\" or \"hold\"");
+  }
+  if (gate.peer_listen.empty()) {
+    const std::string needs = " needs peer_listen beside it, like \"0.0.0.0:8081\"";
+    if (gate.forwards()) {
+      document.Error(
+          table, "standby",
+          needs.substr(1) + ", because the other instances forward here while this one holds");
+    } else if (!gate.advertise.empty() || !gate.peer_secret_file.empty()) {
+      const char* key = gate.advertise.empty() ? "peer_secret_file" : "advertise";
+      document.Error(table, key, needs.substr(1));
+    }
+    return;
+  }
+  if (gate.advertise.empty() && IsWildcard(gate.peer_listen)) {
+    document.Error(
+        table, "peer_listen",
+        "listens everywhere, which is no address to connect to; give advertise too, like "
+        "\"${POD_IP}:" +
+            std::to_string(gate.peer_listen.port) + "\"");
+  } else if (IsWildcard(gate.advertise)) {
+    document.Error(
+        table, "advertise",
+        "is no address to connect to; write this instance's own, like \"${POD_IP}:8081\"");
+  }
+  if (gate.peer_secret_file.empty() && !gate.peer_listen.IsLoopback()) {
+    document.Warn(table, "peer_listen",
+                  "whoever reaches it can pose as a sidecar and claim any client address; give "
+                  "peer_secret_file, or let nobody else reach it");
+  }
 }
 
 void CheckGate(Document& document, size_t index) {
@@ -237,9 +281,13 @@ void CheckGate(Document& document, size_t index) {
     CheckHold(document, index, document.config().leases[*lease]);
   }
   if (document.Broken(table)) return;
+  CheckPeers(document, index);
   if (gate.standby == gate::StandbyPolicy::kHold && gate.max_held == 0) {
     document.Error(table, "max_held",
                    "lets nothing wait, and standby = \"hold\" is to wait; give at least 1", "0");
+  } else if (gate.forwards() && gate.max_held == 0) {
+    document.Warn(table, "max_held",
+                  "lets nothing wait: a planned move then refuses what comes while it lasts");
   }
   if (gate.upstream.kind == Address::Kind::kTcp && gate.upstream.port == 0) {
     document.Error(table, "upstream", "port 0 is no port to connect to; write the application's");
@@ -296,6 +344,11 @@ std::vector<Listen> Listens(const Document& document) {
     }
     listens.push_back({GateTable(i), "listen", "gate " + base::JsonQuote(config.gates[i].name),
                        config.gates[i].listen});
+    if (!config.gates[i].peer_listen.empty()) {
+      listens.push_back({GateTable(i), "peer_listen",
+                         "peer_listen of gate " + base::JsonQuote(config.gates[i].name),
+                         config.gates[i].peer_listen});
+    }
   }
   if (const auto admin = base::ParseAddress(config.admin.listen); admin) {
     listens.push_back({kAdmin, "listen", "[admin]", *admin});
@@ -329,6 +382,32 @@ void CheckListens(Document& document) {
     document.Error(GateTable(i), "upstream",
                    "is where the gate itself listens; write the application's address");
   }
+}
+
+// The command's lease, filled in when there is only one; with several, only exec itself needs it.
+void CheckExec(Document& document) {
+  Config& config = document.config();
+  gate::ProcessOptions& exec = config.exec;
+  if (exec.lease.empty() && config.leases.size() == 1) exec.lease = config.leases[0].name;
+  if (exec.lease.empty() || document.Broken(kExec)) return;
+  const auto lease =
+      std::find_if(config.leases.begin(), config.leases.end(),
+                   [&](const lease::Options& each) { return each.name == exec.lease; });
+  if (lease == config.leases.end()) {
+    if (!config.leases.empty()) {
+      document.Error(kExec, "lease", "no [[lease]] has this name; there are " + LeaseNames(config));
+    }
+    return;
+  }
+  if (exec.stop_timeout <= lease->step_down_grace) return;
+  if (!document.Given(kExec, "stop_timeout")) {
+    exec.stop_timeout = lease->step_down_grace;
+    return;
+  }
+  document.Error(kExec, "stop_timeout",
+                 "must not exceed step_down_grace = " + FormatDuration(lease->step_down_grace) +
+                     " of lease " + base::JsonQuote(lease->name) +
+                     ", of which it is a part: the lease is released then");
 }
 
 void CheckApp(Document& document) {
@@ -424,6 +503,7 @@ void CheckCombinations(Document& document) {
   CheckLeases(document);
   for (size_t i = 0; i < document.config().gates.size(); ++i) CheckGate(document, i);
   CheckListens(document);
+  CheckExec(document);
   CheckApp(document);
   CheckAdmin(document);
   CheckSignal(document);

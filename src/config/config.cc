@@ -68,7 +68,10 @@ class Loader {
     if (const std::string_view near = Nearest(name, sections); !near.empty()) {
       sentence += "; did you mean " + Quoted(near) + "?";
     } else if (sentence == "is no section") {
-      sentence += "; there are node, store, lease, gate, app, admin, signal and log";
+      sentence += "; there are";
+      for (const std::string_view one : sections) {
+        sentence += (one == sections.front() ? " " : ", ") + std::string(one);
+      }
     }
     document_.ErrorAt(value.line, base::Printable(name), "", sentence);
   }
@@ -328,6 +331,9 @@ LoadResult LoadFile(const std::string& path) {
     CheckSecretFile(result, path, "store.redis.password_file", redis.password_file);
   }
   CheckSecretFile(result, path, "admin.token_file", result.config.admin.token_file);
+  for (const gate::Options& gate : result.config.gates) {
+    CheckSecretFile(result, path, "gate.peer_secret_file", gate.peer_secret_file);
+  }
   return result;
 }
 

@@ -22,11 +22,10 @@ constexpr Duration kBackoffMin = Duration::Millis(20);
 }  // namespace
 
 Engine::Core::Core(const Options& options, Identity identity, uint64_t seed, MonoTime now,
-                   const Memory& memory, std::map<std::string, std::string> peers)
+                   const Memory& memory)
     : options_(options),
       identity_(std::move(identity)),
       timing_(Derive(options)),
-      peers_(std::move(peers)),
       random_(seed),
       observer_(identity_, timing_, memory),
       next_poll_at_(now),
@@ -69,7 +68,7 @@ void Engine::Core::RunTimersOnce() {
   }
   switch (state_) {
     case State::kStandby:
-      if (shutting_down_) return Stop(true, "stopped without the lease");
+      if (shutting_down_ && !watch_on_) return Stop(true, "stopped without the lease");
       if (!op_ && now_ >= CompeteAt()) return Acquire();
       if (!op_ && now_ >= next_poll_at_) return SendRead(Purpose::kObserve, timing_.budget);
       return;
@@ -104,7 +103,7 @@ MonoTime Engine::Core::NextDeadline() const {
   if (permit_.valve_ != Valve::kClosed) next = Min(next, permit_.expiry_);
   switch (state_) {
     case State::kStandby:
-      if (shutting_down_) return now_;  // stops in this very step
+      if (shutting_down_ && !watch_on_) return now_;  // stops in this very step
       return Min(next, idle(Min(CompeteAt(), next_poll_at_)));
     case State::kAcquiring:
       if (term_) next = Min(next, term_->confirmed_sent_at() + timing_.ttl - timing_.margin);
@@ -165,6 +164,7 @@ void Engine::Core::FailIfHeld() {
 }
 
 std::string Engine::Core::WhyNotCompeting() const {
+  if (shutting_down_) return kTakesNothingBack;
   if (!observer_.seen_any()) return "the store has not answered yet";
   if (!observer_.unusable().empty()) return observer_.unusable();
   if (!app_ready_) return "the application is not ready";

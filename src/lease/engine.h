@@ -55,19 +55,25 @@ struct View {
 
 class Engine {
  public:
-  // `peers`: gate name -> advertised address, written into our records. `seed` drives all jitter.
-  // No wall clock is read here: the driver fills in acquired_at when it carries a CasEffect out.
+  // `seed` drives all jitter. No wall clock is read here: the driver fills in acquired_at when it
+  // carries a CasEffect out.
   Engine(const Options& options, Identity identity, uint64_t seed, base::MonoTime now,
-         Memory memory = {}, std::map<std::string, std::string> peers = {});
+         Memory memory = {});
   ~Engine();
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) = delete;
+
+  // Gate name -> advertised address, written into our records from now on. Known only when the
+  // gates listen; give it before the first Step.
+  void SetPeers(std::map<std::string, std::string> peers);
 
   void Step(base::MonoTime now, const Event& event, Effects& effects);
   base::MonoTime NextDeadline() const;
 
   const Permit& permit() const;  // stable address for the engine's life
   View view() const;
+  // The record as last seen; nullopt: none, or nothing seen yet. Valid until the next Step.
+  const std::optional<Record>& seen() const;
   State state() const;
   const Timing& timing() const;
 

@@ -18,13 +18,15 @@ namespace leasehold::lease {
 class Engine::Core {
  public:
   Core(const Options& options, Identity identity, uint64_t seed, base::MonoTime now,
-       const Memory& memory, std::map<std::string, std::string> peers);
+       const Memory& memory);
 
   void Step(base::MonoTime now, const Event& event, Effects& effects);
   base::MonoTime NextDeadline() const;
   View MakeView() const;
   State state() const { return state_; }
 
+  void SetPeers(std::map<std::string, std::string> peers) { peers_ = std::move(peers); }
+  const std::optional<Record>& seen() const { return observer_.record(); }
   const Permit& permit() const { return permit_; }
   const Timing& timing() const { return timing_; }
 
@@ -80,7 +82,7 @@ class Engine::Core {
   void Handle(const Drained& drained);
   void Handle(const StartFailed& failed);
   void Handle(const LostTime&);
-  void Handle(const Shutdown&);
+  void Handle(const Shutdown& shutdown);
   void Handle(const Tick&) {}
 
   void ExpireIfOver();
@@ -153,7 +155,7 @@ class Engine::Core {
   const Options options_;
   const Identity identity_;
   const Timing timing_;
-  const std::map<std::string, std::string> peers_;
+  std::map<std::string, std::string> peers_;
   base::Random random_;
   Observer observer_;
   Permit permit_;
@@ -209,6 +211,7 @@ class Engine::Core {
   bool take_back_ = true;
   bool taking_back_ = false;  // the acquisition under way is the take-back of a step-down
   bool shutting_down_ = false;
+  bool watch_on_ = false;  // with shutting_down_: observing goes on after the release
   MonoTime release_give_up_at_;
   MonoTime release_retry_at_;
   MonoTime hold_off_until_;

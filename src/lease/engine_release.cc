@@ -79,11 +79,14 @@ void Engine::Core::Handle(const AppUnreadyTooLong&) {
   if (holding()) BeginDrain(Reason::kAppUnready);
 }
 
-void Engine::Core::Handle(const Shutdown&) {
+void Engine::Core::Handle(const Shutdown& shutdown) {
   shutting_down_ = true;
+  watch_on_ = shutdown.watch_on;
   switch (state_) {
     case State::kStandby:
-    case State::kHoldOff: return Stop(true, "");
+    case State::kHoldOff:
+      if (!watch_on_) Stop(true, "");
+      return;
     case State::kActive:
     case State::kDraining: return BeginDrain(Reason::kShutdown);
     case State::kAcquiring:  // resolved first: an acquisition that took is released, never opened
@@ -209,7 +212,7 @@ void Engine::Core::Released(const std::string& detail) {
   hold_off_until_ = now_ + hold_off;
   next_poll_at_ = now_;
   SchedulePoll();
-  if (shutting_down_) return Stop(true, "released");
+  if (shutting_down_ && !watch_on_) return Stop(true, "released");
   OnHoldOffRecord();
 }
 
@@ -223,6 +226,7 @@ void Engine::Core::OnHoldOffRecord() {
 
 void Engine::Core::EndHoldOff() {
   state_ = State::kStandby;
+  if (shutting_down_) return AnswerByHolder(kTakesNothingBack);
   if (!take_back_) {
     sit_out_ = !observer_.of_other();  // else another process has had it, and given it back already
     return AnswerByHolder(

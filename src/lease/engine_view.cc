@@ -80,9 +80,8 @@ View Engine::Core::MakeView() const {
 // ---- the public face ----
 
 Engine::Engine(const Options& options, Identity identity, uint64_t seed, MonoTime now,
-               Memory memory, std::map<std::string, std::string> peers)
-    : core_(std::make_unique<Core>(options, std::move(identity), seed, now, memory,
-                                   std::move(peers))) {}
+               Memory memory)
+    : core_(std::make_unique<Core>(options, std::move(identity), seed, now, memory)) {}
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 
@@ -93,6 +92,10 @@ MonoTime Engine::NextDeadline() const { return core_->NextDeadline(); }
 const Permit& Engine::permit() const { return core_->permit(); }
 State Engine::state() const { return core_->state(); }
 View Engine::view() const { return core_->MakeView(); }
+const std::optional<Record>& Engine::seen() const { return core_->seen(); }
+void Engine::SetPeers(std::map<std::string, std::string> peers) {
+  core_->SetPeers(std::move(peers));
+}
 const Timing& Engine::timing() const { return core_->timing(); }
 
 }  // namespace leasehold::lease

@@ -125,8 +125,13 @@ struct StartFailed {  // something needed to act could not start under this toke
   std::string why;
 };
 struct LostTime {};  // the machine lost time that our boot clock did not count (DESIGN 2.2)
-struct Shutdown {};  // SIGTERM: step down, release, stop
-struct Tick {};      // NextDeadline() has passed
+// SIGTERM: step down, release, stop. `watch_on`: after the release go on observing, without
+// competing, until a Shutdown without it comes (gates still send what they held to the next
+// holder).
+struct Shutdown {
+  bool watch_on = false;
+};
+struct Tick {};  // NextDeadline() has passed
 
 using Event =
     std::variant<Tick, ReadAnswer, CasAnswer, Hint, PushState, AppState, AppUnreadyTooLong,

@@ -90,7 +90,9 @@ std::string EventText(const Event& event) {
           [](const Drained& e) { return "drained token=" + Number(e.token); },
           [](const StartFailed& e) { return "start failed token=" + Number(e.token); },
           [](const LostTime&) -> std::string { return "lost time"; },
-          [](const Shutdown&) -> std::string { return "shutdown"; }},
+          [](const Shutdown& e) -> std::string {
+            return e.watch_on ? "shutdown watch_on" : "shutdown";
+          }},
       event);
 }
 

@@ -106,8 +106,8 @@ BROKEN = {
     "hold_timeout_below_a_planned_move":
         (also(GATE_UPSTREAM, 'standby = "hold"\nhold_timeout = "3s"'), 15, "gate.hold_timeout",
          "step_down_grace"),
-    "forward_is_of_a_later_version":
-        (also(GATE_UPSTREAM, 'standby = "forward"'), 14, "gate.standby", "hold"),
+    "forward_without_a_peer_listener":
+        (also(GATE_UPSTREAM, 'standby = "forward"'), 14, "gate.standby", "peer_listen"),
     "node_id_with_a_line_break":
         (edit((NODE_ID, 'id = "s1\\nx"')), NODE_ID, "node.id", ""),
     "relative_state_dir": (also(NODE_ID, 'state_dir = "state"'), 3, "node.state_dir", "absolute"),

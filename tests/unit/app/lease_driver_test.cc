@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -125,6 +128,131 @@ TEST_F(LeaseDriverTest, AStoreThatRefusesTheLeasesCallsIsTroubleUntilItAnswers) 
   EXPECT_EQ(driver_->store_trouble(), "the directory must exist");
   store_.unreachable_.clear();
   ASSERT_TRUE(RunUntil([this] { return driver_->store_trouble().empty(); }));
+}
+
+// What the driver tells a gate that forwards.
+class ForwardingGate final : public gate::Gate {
+ public:
+  explicit ForwardingGate(const std::string& name) {
+    options_.name = name;
+    options_.standby = gate::StandbyPolicy::kForward;
+  }
+  base::Status Start() override { return {}; }
+  base::Status SetValve(const gate::ValveChange& change) override {
+    valve_ = change.valve;
+    return {};
+  }
+  bool empty() const override { return true; }
+  gate::GateStatus status() const override { return {}; }
+  const gate::Options& options() const override { return options_; }
+  std::string advertised() const override { return "10.0.0.1:8081"; }
+  void SetPeer(const gate::Peer& peer) override { peers_.push_back(peer); }
+  void Leave(base::MonoTime) override { left_ = true; }
+  bool gone() const override { return gone_; }
+
+  gate::Options options_;
+  lease::Valve valve_ = lease::Valve::kClosed;
+  std::vector<gate::Peer> peers_;
+  bool left_ = false;
+  bool gone_ = false;
+};
+
+class ForwardingDriverTest : public LeaseDriverTest {
+ protected:
+  void SetUp() override {
+    LeaseDriverTest::SetUp();
+    auto gate = std::make_unique<ForwardingGate>("web");
+    gate_ = gate.get();
+    driver_->AddGate(std::move(gate));
+    other_.lease = "orders";
+    other_.node_id = "n2";
+    other_.process_id = "p2";
+    other_.token = 7;
+    other_.beat = 1;
+    other_.ttl_ms = 10000;
+    other_.peers = {{"web", "10.0.0.2:8081"}};
+  }
+  const gate::Peer& last() const { return gate_->peers_.back(); }
+  bool ReadAgainUntil(const std::function<bool()>& done) {
+    driver_->Feed(lease::Hint{true});
+    return RunUntil(done);
+  }
+
+  ForwardingGate* gate_ = nullptr;
+  lease::Record other_;
+};
+
+TEST_F(ForwardingDriverTest, ItsRecordsSayWhereItsGatesTakeTheOthersTraffic) {
+  driver_->Start();
+  Hold();
+  EXPECT_EQ(store_.record_->peers, (std::map<std::string, std::string>{{"web", "10.0.0.1:8081"}}));
+  EXPECT_TRUE(gate_->peers_.empty()) << "we hold: there is nobody to forward to";
+}
+
+TEST_F(ForwardingDriverTest, AStandbysGateIsToldTheHoldersAddressOncePerChange) {
+  store_.record_ = other_;
+  driver_->Start();
+  ASSERT_TRUE(RunUntil([this] { return !gate_->peers_.empty(); }));
+  EXPECT_EQ(last().address.ToString(), "10.0.0.2:8081");
+  EXPECT_EQ(last().process_id, "p2");
+  EXPECT_EQ(last().token, 7u);
+  EXPECT_FALSE(last().draining);
+  store_.record_->beat = 2;  // a renewal is no news
+  store_.record_->state = lease::RecordState::kDraining;
+  ASSERT_TRUE(ReadAgainUntil([this] { return last().draining; }));
+  EXPECT_EQ(gate_->peers_.size(), 2u);
+  store_.record_->state = lease::RecordState::kReleased;
+  ASSERT_TRUE(ReadAgainUntil([this] { return last().address.empty(); }));
+}
+
+TEST_F(ForwardingDriverTest, AnAddressThatIsNoneIsNobodyToForwardTo) {
+  for (const char* bad : {"", "nonsense", "10.0.0.2:0", "10.0.0.2:99999", "unix:"}) {
+    EXPECT_FALSE(gate_->left_);
+    other_.peers = {{"web", bad}};
+    ++other_.token;
+    store_.record_ = other_;
+    const size_t told = gate_->peers_.size();
+    if (told == 0) driver_->Start();
+    ASSERT_TRUE(ReadAgainUntil([&] { return gate_->peers_.size() > told; })) << bad;
+    EXPECT_TRUE(last().address.empty()) << bad;
+  }
+}
+
+TEST_F(ForwardingDriverTest, AHolderOfAnotherGateOnlyIsNobodyToForwardTo) {
+  other_.peers = {{"other", "10.0.0.2:8081"}};
+  store_.record_ = other_;
+  driver_->Start();
+  ASSERT_TRUE(RunUntil([this] { return !gate_->peers_.empty(); }));
+  EXPECT_TRUE(last().address.empty());
+}
+
+TEST_F(ForwardingDriverTest, WhoLeavesStopsOnlyWhenItsGatesHaveSentAwayWhatTheyHeld) {
+  driver_->Start();
+  Hold();
+  driver_->Leave();
+  ASSERT_TRUE(RunUntil([this] { return gate_->left_; }));
+  EXPECT_EQ(store_.record_->state, lease::RecordState::kReleased) << "released first";
+  EXPECT_FALSE(stopped_);
+  other_.token = 2;
+  store_.record_ = other_;
+  ASSERT_TRUE(ReadAgainUntil([this] { return !gate_->peers_.empty(); }))
+      << "it goes on looking for the next holder";
+  EXPECT_EQ(last().process_id, "p2");
+  gate_->gone_ = true;
+  driver_->LookSoon();
+  ASSERT_TRUE(RunUntil([this] { return stopped_; }));
+}
+
+TEST_F(ForwardingDriverTest, AStandbyThatLeavesWaitsForItsGatesToo) {
+  store_.record_ = other_;
+  driver_->Start();
+  ASSERT_TRUE(RunUntil([this] { return !gate_->peers_.empty(); }));
+  driver_->Leave();
+  EXPECT_TRUE(gate_->left_);
+  EXPECT_FALSE(stopped_);
+  gate_->gone_ = true;
+  driver_->LookSoon();
+  ASSERT_TRUE(RunUntil([this] { return stopped_; }));
 }
 
 }  // namespace

@@ -391,6 +391,62 @@ TEST_F(SteppingDown, SigtermInTheHoldOffStopsAndTakesNothingBack) {
   EXPECT_TRUE(Must<StoppedEffect>().ok);
 }
 
+// ---- SIGTERM of a process whose gates still have to send away what they hold ----
+
+TEST_F(SteppingDown, WhoWatchesOnReleasesAndObservesUntilToldToStop) {
+  Hold();
+  Feed(Shutdown{true});
+  Feed(Drained{1});
+  AnswerApplied();
+  EXPECT_EQ(state(), State::kHoldOff);
+  EXPECT_TRUE(None<StoppedEffect>());
+  TickNext();
+  AnswerRecord(Other(2, 1));
+  EXPECT_EQ(state(), State::kStandby);
+  ASSERT_TRUE(engine_->seen().has_value());
+  EXPECT_EQ(engine_->seen()->token, 2u);
+  EXPECT_TRUE(None<StoppedEffect>());
+  Feed(Shutdown{});
+  EXPECT_TRUE(Must<StoppedEffect>().ok);
+}
+
+TEST_F(SteppingDown, WhoWatchesOnTakesNothingBackHoweverLongTheLeaseIsFree) {
+  Hold();
+  Feed(Shutdown{true});
+  Feed(Drained{1});
+  const Record released = AnswerApplied().record;
+  for (int i = 0; i < 100; ++i) {
+    TickFor(Duration::Millis(500));
+    if (!None<ReadEffect>()) AnswerRecord(released);
+    ASSERT_TRUE(None<CasEffect>()) << "a process that is going away competes for nothing";
+  }
+  EXPECT_EQ(state(), State::kStandby);
+  Feed(Shutdown{});
+  EXPECT_TRUE(Must<StoppedEffect>().ok);
+}
+
+TEST_F(SteppingDown, AStandbyThatWatchesOnDoesNotTakeALeaseThatRunsOut) {
+  Start();
+  AnswerRecord(Other(1, 1));
+  Feed(Shutdown{true});
+  EXPECT_TRUE(None<StoppedEffect>());
+  for (int i = 0; i < 60; ++i) {
+    TickFor(Duration::Seconds(1));
+    if (!None<ReadEffect>()) AnswerRecord(Other(1, 1));
+    ASSERT_TRUE(None<CasEffect>());
+  }
+  EXPECT_FALSE(engine_->view().not_competing.empty());
+}
+
+TEST_F(SteppingDown, TheSecondShutdownEndsTheWatchingAlsoBeforeTheRelease) {
+  Hold();
+  Feed(Shutdown{true});
+  Feed(Shutdown{});
+  Feed(Drained{1});
+  AnswerApplied();
+  EXPECT_EQ(state(), State::kStopped);
+}
+
 TEST_F(SteppingDown, NoWriteWithTheOldTokenFollowsItsRelease) {
   Release();
   for (int i = 0; i < 40; ++i) {
