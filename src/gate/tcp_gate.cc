@@ -1,14 +1,8 @@
-// The tcp gate (DESIGN 4): any protocol, byte for byte, half-close kept, inbound or outbound.
-// A connection is the unit of work: admitted when it is accepted, in flight until it is over, and a
-// tunnel in a drain. What is refused or cut is reset, not ended in order: a peer of an unknown
-// protocol must not take a missing end for the end.
+#include "gate/tcp_gate.h"
 
-#include <list>
 #include <utility>
 
 #include "base/check.h"
-#include "gate/gate_frame.h"
-#include "gate/tcp_connection.h"
 #include "lease/events.h"
 #include "loop/stream.h"
 
@@ -17,63 +11,43 @@ namespace {
 
 using lease::Valve;
 
-// At most one log line a second about an upstream that cannot be reached; the counter has them all.
-constexpr base::Duration kUpstreamLogInterval = base::Duration::Seconds(1);
+// At most one log line a second about an upstream that cannot be reached, or about a sidecar that
+// is refused; counters have them all.
+constexpr base::Duration kTroubleLogInterval = base::Duration::Seconds(1);
 
-class TcpGate final : public GateFrame, public TcpConnection::Owner {
- public:
-  TcpGate(const Options& options, Host host)
-      : GateFrame(options, std::move(host), "tcp"),
-        upstream_failures_(this->host().metrics.AddCounter(
-            "leasehold_gate_upstream_failures_total",
-            "Connections given up because the upstream could not be reached in time.",
-            {{"gate", options.name}, {"lease", this->host().lease}})),
-        upstream_log_(kUpstreamLogInterval) {}
-  // The process ends: what is left, held or carried, is reset like everything that is cut.
-  ~TcpGate() override {
-    while (!connections_.empty()) RemoveWithReset(connections_.front());
-  }
+}  // namespace
 
-  base::Status Start() override;
+TcpGate::TcpGate(const Options& options, Host host)
+    : GateFrame(options, std::move(host), "tcp"),
+      key_(this->host().peer_secret, this->host().lease, options.name, this->host().process_id),
+      upstream_failures_(this->host().metrics.AddCounter(
+          "leasehold_gate_upstream_failures_total",
+          "Connections given up because the upstream could not be reached in time.",
+          {{"gate", options.name}, {"lease", this->host().lease}})),
+      forwarded_(this->host().metrics.AddCounter(
+          "leasehold_gate_forwarded_total",
+          "Requests or connections that the holder's gate took from this one.",
+          {{"gate", options.name}, {"lease", this->host().lease}})),
+      upstream_log_(kTroubleLogInterval),
+      refused_log_(kTroubleLogInterval),
+      leave_timer_(this->host().loop, [this] { CutLeaving(); }) {}
 
- protected:
-  base::Status OnValve(const ValveChange& change) override;
-  void OnAccepted(int fd, std::string peer) override;
-  void Serve(HoldEntry& entry, Ticket ticket) override;
-  void Refuse(HoldEntry& entry, Refusal reason) override;
-  void Forward(HoldEntry& entry, bool probe) override;
-  void OnPeerAccepted(int fd, std::string peer) override;
-  void OnNewPeer() override;
-  void OnLeave() override;
-  uint64_t forwarding() const override { return 0; }
-  void CutTunnels() override;
-  uint64_t connections() const override { return connections_.size(); }
-  uint64_t bytes_to_upstream() const override;
-  uint64_t bytes_to_downstream() const override;
+TcpGate::~TcpGate() {
+  Cut([](const TcpConnection&) { return true; });
+}
 
- private:
-  bool MayPassChunk() override { return MayPass(); }
-  void OnOver(TcpConnection& connection, TcpConnection::End end, const base::Status& why) override;
-
-  // With this policy a standby does not listen, so that connects fail and load balancers notice.
-  bool ListensOnlyWhileOpen() const {
-    return options().standby != StandbyPolicy::kHold && options().standby != StandbyPolicy::kClose;
-  }
-  void CutInFlight();
-  void RemoveWithReset(TcpConnection& connection);
-  void Remove(TcpConnection& connection);
-
-  std::list<TcpConnection> connections_;  // held and in flight
-  loop::RelayStats past_;                 // of connections that are over
-  observe::Counter& upstream_failures_;
-  observe::RateLimit upstream_log_;
-};
-
-base::Status TcpGate::Start() { return ListensOnlyWhileOpen() ? base::Status{} : Listen(); }
+base::Status TcpGate::Start() {
+  base::Status peers = ListenForPeers();
+  if (!peers.ok()) return peers;
+  return ListensOnlyWhileOpen() ? base::Status{} : Listen();
+}
 
 base::Status TcpGate::OnValve(const ValveChange& change) {
   switch (change.valve) {
-    case Valve::kOpen: return Listen();
+    case Valve::kOpen:
+      // Who was offered elsewhere is served here, in its turn.
+      WithdrawOffers();
+      return Listen();
     case Valve::kHolding: return {};  // who is connected stays, who comes is held
     case Valve::kDraining:
       if (ListensOnlyWhileOpen() && !options().outbound) {
@@ -92,18 +66,25 @@ base::Status TcpGate::OnValve(const ValveChange& change) {
   return {};
 }
 
-void TcpGate::OnAccepted(int fd, std::string /*peer*/) {
-  TcpConnection& connection = connections_.emplace_back(*this, host().loop, options(), fd);
+void TcpGate::OnAccepted(int fd, std::string peer) { Place(Add({fd, std::move(peer), {}, false})); }
+
+TcpConnection& TcpGate::Add(TcpConnection::Client client) {
+  TcpConnection& connection =
+      connections_.emplace_back(*this, host().loop, options(), std::move(client));
   connection.place = std::prev(connections_.end());
+  return connection;
+}
+
+void TcpGate::Place(TcpConnection& connection) {
   Ticket ticket;
   switch (Admit(ticket).verdict) {
     case Verdict::kAdmit: connection.Begin(std::move(ticket)); return;
+    case Verdict::kForward: Forward(connection, TakeProbe()); return;
     case Verdict::kHold:
-      if (!Hold(connection)) {
+      if (!HoldAgain(connection)) {
         RemoveWithReset(connection);
       }
       return;
-    case Verdict::kForward:
     case Verdict::kRefuse: break;
   }
   if (options().standby == StandbyPolicy::kClose) {
@@ -122,26 +103,10 @@ void TcpGate::Refuse(HoldEntry& entry, Refusal /*reason*/) {
   RemoveWithReset(static_cast<TcpConnection&>(entry));
 }
 
-void TcpGate::Forward(HoldEntry& entry, bool /*probe*/) {
-  RemoveWithReset(static_cast<TcpConnection&>(entry));
-}
-void TcpGate::OnPeerAccepted(int fd, std::string peer) {
-  loop::AdoptSocket(host().loop, fd, std::move(peer)).reset();
-}
-void TcpGate::OnNewPeer() {}
-void TcpGate::OnLeave() {}
-
 void TcpGate::CutTunnels() { CutInFlight(); }
 
 void TcpGate::CutInFlight() {
-  uint64_t cut = 0;
-  for (auto it = connections_.begin(); it != connections_.end();) {
-    TcpConnection& connection = *it++;
-    if (connection.in_flight()) {
-      RemoveWithReset(connection);
-      ++cut;
-    }
-  }
+  const uint64_t cut = Cut([](const TcpConnection& connection) { return connection.in_flight(); });
   if (cut > 0) {
     host().log.Info("gate.cut", "open connections were cut",
                     {{"gate", options().name},
@@ -149,6 +114,18 @@ void TcpGate::CutInFlight() {
                      {"state", lease::ValveName(core().valve())},
                      {"reason", last_change().reason}});
   }
+}
+
+uint64_t TcpGate::Cut(const std::function<bool(const TcpConnection&)>& which) {
+  uint64_t cut = 0;
+  for (auto it = connections_.begin(); it != connections_.end();) {
+    TcpConnection& connection = *it++;
+    if (which(connection)) {
+      RemoveWithReset(connection);
+      ++cut;
+    }
+  }
+  return cut;
 }
 
 void TcpGate::OnOver(TcpConnection& connection, TcpConnection::End end, const base::Status& why) {
@@ -159,9 +136,14 @@ void TcpGate::OnOver(TcpConnection& connection, TcpConnection::End end, const ba
       host().log.Warn("gate.upstream", "a connection was given up: the upstream did not answer",
                       {{"gate", options().name},
                        {"upstream", options().upstream.ToString()},
+                       {"client", connection.client()},
                        {"error", why.error().message},
                        {"suppressed", suppressed}});
     }
+  } else if (end == TcpConnection::End::kSidecar) {
+    connection.SayRefused();
+    WarnOfPeer("a sidecar took the clients' address of this gate for its peer listener",
+               connection.client(), "the holder's advertise must name its peer_listen");
   }
   Remove(connection);
 }
@@ -175,9 +157,12 @@ void TcpGate::Remove(TcpConnection& connection) {
   const loop::RelayStats stats = connection.stats();
   past_.a_to_b += stats.a_to_b;
   past_.b_to_a += stats.b_to_a;
+  if (connection.offered()) EndOffer(connection);
+  if (!connection.forwarded_at().is_never()) --carried_;
   Ticket ticket = std::move(connection.ticket());
   connections_.erase(connection.place);  // leaves the hold queue too, if it waits there
   Finished(ticket);
+  ConnectionEnded();
 }
 
 uint64_t TcpGate::bytes_to_upstream() const {
@@ -195,8 +180,6 @@ uint64_t TcpGate::bytes_to_downstream() const {
   }
   return sum;
 }
-
-}  // namespace
 
 std::unique_ptr<Gate> MakeTcpGate(const Options& options, Host host) {
   CHECK(options.type == Type::kTcp, "the options are another gate's");

@@ -9,6 +9,7 @@
 
 #include "loop/lifetime.h"
 #include "loop/poller.h"
+#include "loop/socket_facts.h"
 
 namespace leasehold::loop {
 namespace {
@@ -54,6 +55,14 @@ class ParkedSocketImpl : public ParkedSocket {
     close(fd_);
   }
 
+  void PeekFirst(size_t bytes_max, std::function<void(const std::string&)> on_first) override {
+    peek_bytes_max_ = bytes_max;
+    on_first_ = std::move(on_first);
+    if (poller_.open()) {
+      poller_.Watch(UV_DISCONNECT | UV_READABLE);
+    }
+  }
+
   int Release() override {
     poller_.Close();
     return std::exchange(fd_, -1);
@@ -62,8 +71,23 @@ class ParkedSocketImpl : public ParkedSocket {
   void ResetOnClose() override { reset_ = true; }
 
  private:
-  static void OnReady(void* owner, int status, int /*events*/) {
-    static_cast<ParkedSocketImpl*>(owner)->Look(status);
+  static void OnReady(void* owner, int status, int events) {
+    auto* self = static_cast<ParkedSocketImpl*>(owner);
+    if (self->on_first_ != nullptr && status >= 0 && (events & UV_READABLE) != 0) {
+      self->TakeFirst();
+    }
+    self->Look(status);
+  }
+
+  // Once, or unread bytes would wake the loop for ever.
+  void TakeFirst() {
+    std::string bytes(peek_bytes_max_, '\0');
+    bytes.resize(PeekBytes(fd_, bytes));
+    poller_.Watch(UV_DISCONNECT);
+    // From the loop's next turn, and moved, so that the callback may destroy this object.
+    poster_.Post([this, bytes = std::move(bytes), on_first = std::exchange(on_first_, nullptr)] {
+      if (fd_ >= 0 && !bytes.empty()) on_first(bytes);
+    });
   }
 
   void Look(int status) {
@@ -76,7 +100,7 @@ class ParkedSocketImpl : public ParkedSocket {
       return;
     }
     poller_.Close();
-    // From the loop's next turn, and moved, so that the callback may destroy this object.
+    // Posted and moved, as above.
     poster_.Post([this] { std::exchange(on_left_, nullptr)(); });
   }
 
@@ -85,6 +109,8 @@ class ParkedSocketImpl : public ParkedSocket {
   int fd_;
   bool reset_ = false;
   std::function<void()> on_left_;
+  size_t peek_bytes_max_ = 0;
+  std::function<void(const std::string&)> on_first_;
 };
 
 }  // namespace

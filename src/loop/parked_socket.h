@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "loop/loop.h"
 
@@ -19,6 +20,9 @@ class ParkedSocket {
   static std::unique_ptr<ParkedSocket> Park(Loop& loop, int fd, std::function<void()> on_left);
   virtual ~ParkedSocket() = default;
 
+  // The first bytes that wait in it, at most `bytes_max`, which stay there. `on_first` is called
+  // once, from the loop, when there are any; it may destroy this object.
+  virtual void PeekFirst(size_t bytes_max, std::function<void(const std::string&)> on_first) = 0;
   // Gives the descriptor away, no longer watched; only destruction remains.
   virtual int Release() = 0;
   // Destruction resets the connection (RST) instead of closing it in order.

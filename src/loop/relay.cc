@@ -23,8 +23,10 @@ class RelayImpl;
 // One of the two connections, with the direction that flows out of it.
 struct Side {
   Side(Loop& loop, int descriptor, const char* side_name, const RelayOptions& options,
-       std::string_view first)
-      : fd(descriptor), name(side_name), out(loop, options.buffer_bytes, first) {}
+       std::string_view first, std::function<bool(std::string_view)> look_at_first)
+      : fd(descriptor),
+        name(side_name),
+        out(loop, options.buffer_bytes, first, std::move(look_at_first)) {}
 
   // What came before a break is still read and passed on.
   void Break(int error_number) {
@@ -52,8 +54,8 @@ class RelayImpl final : public Relay {
         may_pass_(std::move(may_pass)),
         done_(std::move(done)),
         poster_(loop),
-        a_(loop, fd_a, "a", options, first_for_b),
-        b_(loop, fd_b, "b", options, first_for_a),
+        a_(loop, fd_a, "a", options, first_for_b, options.look_at_first),
+        b_(loop, fd_b, "b", options, first_for_a, nullptr),
         idle_timeout_(options.idle_timeout),
         idle_timer_(loop, [this] { OnIdleTimer(); }),
         last_move_(Loop::Now()) {
@@ -146,7 +148,7 @@ class RelayImpl final : public Relay {
 
   void Refuse() {
     Finish(base::Error{base::ErrorCode::kRefused,
-                       "relay: bytes may no longer pass, the permit is over"});
+                       "relay: bytes may not pass, or no longer: the permit is over"});
   }
 
   void NoticeError(Side& side) {

@@ -21,6 +21,9 @@ struct RelayOptions {
   // direction may hold up to 1 MiB in its pipe).
   size_t buffer_bytes = 64 * 1024;
   base::Duration idle_timeout;  // zero: none
+  // Shown the first bytes read from a, before they go on; false refuses them, like may_pass. Null:
+  // nobody looks.
+  std::function<bool(std::string_view)> look_at_first = nullptr;
 };
 
 struct RelayStats {

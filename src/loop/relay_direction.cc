@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/check.h"
 
@@ -37,9 +38,11 @@ ssize_t Retry(const Call& call) {
 
 }  // namespace
 
-RelayDirection::RelayDirection(Loop& loop, size_t chunk_bytes, std::string_view first)
+RelayDirection::RelayDirection(Loop& loop, size_t chunk_bytes, std::string_view first,
+                               std::function<bool(std::string_view)> look_at_first)
     : loop_(loop),
       chunk_bytes_(std::clamp<size_t>(chunk_bytes, 1, loop.scratch().size())),
+      look_at_first_(std::move(look_at_first)),
       buffer_(first) {}
 
 RelayDirection::Step RelayDirection::Move(int from, int to, const std::function<bool()>& may_pass) {
@@ -54,6 +57,9 @@ RelayDirection::Step RelayDirection::Copy(int from, int to, const std::function<
   if (n < 0) return WouldBlock(errno) ? Step::kNothing : Fail(Step::kReadFailed, errno);
   if (!may_pass()) return Step::kRefused;
   const std::string_view chunk(scratch, static_cast<size_t>(n));
+  if (look_at_first_ != nullptr && !std::exchange(look_at_first_, nullptr)(chunk)) {
+    return Step::kRefused;
+  }
   size_t taken = 0;
   const Step step = Send(to, chunk, &taken);
   if (step == Step::kWriteFailed) return step;

@@ -22,10 +22,12 @@ class RelayDirection {
     kEnded,        // the source's last byte was read
     kReadFailed,   // error_number()
     kWriteFailed,  // error_number()
-    kRefused,      // may_pass said no: nothing was sent
+    kRefused,      // may_pass, or who looked at the first bytes, said no: nothing was sent
   };
 
-  RelayDirection(Loop& loop, size_t chunk_bytes, std::string_view first);
+  // `look_at_first`: as in RelayOptions.
+  RelayDirection(Loop& loop, size_t chunk_bytes, std::string_view first,
+                 std::function<bool(std::string_view)> look_at_first = nullptr);
   ~RelayDirection() { ClosePipe(); }
   RelayDirection(const RelayDirection&) = delete;
   RelayDirection& operator=(const RelayDirection&) = delete;
@@ -52,6 +54,7 @@ class RelayDirection {
 
   Loop& loop_;
   size_t chunk_bytes_;
+  std::function<bool(std::string_view)> look_at_first_;  // null once it has looked
   std::string buffer_;  // from buffer_head_ on: read (or given as first bytes), not yet sent
   size_t buffer_head_ = 0;
   int pipe_[2] = {-1, -1};
