@@ -4,13 +4,14 @@
 MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SEEDS ?= 20000
+MOVES ?= 50
 CMAKE_ARGS ?=
 # Debian's python3 is the one that python3-pytest belongs to, whatever stands first in PATH.
 PYTHON ?= $(shell test -x /usr/bin/python3 && echo /usr/bin/python3 || echo python3)
 CXX_FILES = find src tests bench -name '*.cc' -o -name '*.h'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check asan bench simulate deps clean
+.PHONY: help run build test check asan bench simulate moves deps clean
 
 help:
 	@echo "make run       build, then two sidecars with a stock application and things to try (DEMO=1: plays a failover)"
@@ -20,6 +21,7 @@ help:
 	@echo "make asan      every test under AddressSanitizer and UndefinedBehaviorSanitizer (build-asan/)"
 	@echo "make bench     our gate beside HAProxy and nginx (QUICK=1: under two minutes)"
 	@echo "make simulate  the lease protocol's simulator (SEEDS=n, default $(SEEDS); FIRST=s: the first seed)"
+	@echo "make moves     planned moves, rolling replacement, restarts under 1000 requests/s (MOVES=50 STORE=redis|file)"
 	@echo "make deps      install everything that all of these need (Debian packages; sudo when not root)"
 	@echo "make clean     remove what was built"
 
@@ -63,6 +65,13 @@ simulate:
 	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
 	@cmake --build build --parallel $(JOBS) --target simulate
 	@build/tests/simulate --seeds $(SEEDS) $(if $(FIRST),--first-seed $(FIRST))
+
+# Two stores of about two minutes each.
+moves:
+	@.ci/deps build test
+	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
+	@cmake --build build --parallel $(JOBS) --target leasehold moves_app moves_load
+	@LEASEHOLD_BIN=build/leasehold $(PYTHON) tests/moves/moves.py --moves $(MOVES) --store "$(STORE)"
 
 # Scripted where nobody could press Ctrl-C.
 run: build

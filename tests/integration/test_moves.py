@@ -1,0 +1,64 @@
+"""Planned moves, rolling replacement and restarts under 1000 requests a second: the short form of
+`make moves` (tests/moves), every part of it once.
+
+Delays are printed, not judged, save where a promise names a figure: a busy test machine holds any one
+request up. What is judged is that no request failed, none was executed twice, none that was
+acknowledged is missing, and each reached the application of the holder of its time.
+"""
+
+import pathlib
+import statistics
+import sys
+
+import pytest
+
+from harness.measured import measured
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from moves import scenarios  # noqa: E402
+from moves.scene import Scene  # noqa: E402
+from test_costs import limit_for  # noqa: E402
+
+
+@pytest.fixture
+def scene(things, tmp_path):
+    """scene(kind, ...) -> Scene, started."""
+    return lambda kind, **options: things.enter_context(Scene(tmp_path, kind, **options)).start()
+
+
+def judged(title, verdict):
+    measured(f"{title}: {verdict.figures()}")
+    assert verdict.faults == [], "\n".join(verdict.faults)
+    return verdict
+
+
+@pytest.mark.parametrize("kind, moves", [("redis", 6), ("file", 3)])
+def test_planned_moves_under_load_fail_no_request_and_execute_none_twice(scene, kind, moves):
+    verdict = judged(f"moves on {kind}", scenarios.planned_moves(scene(kind), moves))
+    assert len(verdict.moves) == moves and len(verdict.added) == moves
+
+
+def test_a_move_waits_for_a_slow_download_and_cuts_a_websocket_and_breaks_nothing_else(scene):
+    both = scene("redis", lease={"drain_tunnels": "300ms"})
+    verdict = judged("a move with a WebSocket and a download open",
+                     scenarios.moves_with_long_ones(both, 2, download_seconds=1.5))
+    # Each move had to wait for the download that was under way in it.
+    assert all(m.done >= d.ended_at - 1e8 for m, d in zip(verdict.moves, verdict.downloads))
+    assert min(m.took for m in verdict.moves) > 500
+
+
+def test_replacing_three_sidecars_in_turn_fails_no_request(scene):
+    verdict = judged("rolling replacement of three",
+                     scenarios.rolling_replacement(scene("redis", count=3, steady=True), 1))
+    measured("a sidecar that left was gone after "
+             + ", ".join(f"{t * 1000:.0f}" for t in verdict.exits) + " ms (limit 2500 ms)")
+
+
+@pytest.mark.parametrize("kind", ["redis", "file"])
+def test_a_killed_holder_serves_again_within_150_ms_of_its_restart(scene, kind):
+    took = scenarios.restarts(scene(kind, count=2 if kind == "redis" else 1, steady=True), 3)
+    limit = limit_for(150, 400, 4000, f"restart on {kind}")
+    measured(f"kill -9 and restart with a state_dir on {kind}: first 200 after "
+             + ", ".join(f"{t:.0f}" for t in took) + f" ms (limit {limit:.0f} ms)")
+    assert statistics.median(took) < limit
