@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "admin/access.h"
+#include "admin/event_streams.h"
 #include "admin/http_server.h"
 #include "admin/routes.h"
 
@@ -12,8 +13,11 @@ namespace {
 class ApiServerImpl final : public ApiServer {
  public:
   ApiServerImpl(loop::Loop& loop, AccessRules rules, Control& control, observe::Metrics& metrics,
-                observe::Log& log)
-      : rules_(std::move(rules)), routes_(loop, control, metrics, log) {}
+                observe::EventBus& events, observe::Log& log)
+      : rules_(std::move(rules)),
+        events_(loop, control, events, log),
+        routes_(loop, control, metrics, events_, log) {}
+  ~ApiServerImpl() override { events_.EndAll(); }
 
   base::Status Listen(loop::Loop& loop, const base::Address& address, uint32_t max_connections,
                       observe::Log& log) {
@@ -35,8 +39,10 @@ class ApiServerImpl final : public ApiServer {
 
  private:
   AccessRules rules_;
+  EventStreams events_;
   Routes routes_;
-  std::unique_ptr<HttpServer> server_;  // ends first: its connections call the routes
+  std::unique_ptr<HttpServer>
+      server_;  // ends first: its connections call the routes and the streams
 };
 
 base::Error Named(const AdminOptions& options, const base::Error& error) {
@@ -47,13 +53,13 @@ base::Error Named(const AdminOptions& options, const base::Error& error) {
 
 base::Result<std::unique_ptr<ApiServer>> ApiServer::Start(
     loop::Loop& loop, const AdminOptions& options, const std::string& token, Control& control,
-    observe::Metrics& metrics, observe::Log& log) {
+    observe::Metrics& metrics, observe::EventBus& events, observe::Log& log) {
   const auto address = base::ParseAddress(options.listen);
   if (!address.ok()) return Named(options, address.error());
   auto rules = AccessRules::Make(options, *address, token);
   if (!rules.ok()) return rules.error();
-  auto server =
-      std::make_unique<ApiServerImpl>(loop, std::move(rules).value(), control, metrics, log);
+  auto server = std::make_unique<ApiServerImpl>(loop, std::move(rules).value(), control, metrics,
+                                                events, log);
   const base::Status status = server->Listen(loop, *address, options.max_connections, log);
   if (!status.ok()) return Named(options, status.error());
   return std::unique_ptr<ApiServer>(std::move(server));

@@ -1,6 +1,7 @@
 #include "admin/http_connection.h"
 
 #include <array>
+#include <cstdio>
 #include <string_view>
 #include <utility>
 
@@ -61,6 +62,9 @@ HttpConnection::HttpConnection(const Owner& owner, std::unique_ptr<loop::Stream>
       parser_(ParserLimits(owner.options)),
       timer_(owner.loop, [this] { OnTimer(); }) {}
 
+// Whoever closes it, its source is told.
+HttpConnection::~HttpConnection() { EndSource(); }
+
 void HttpConnection::Start() {
   stream_->SetListener(this);
   stream_->StartReading();
@@ -83,13 +87,14 @@ void HttpConnection::Enter(Phase phase) {
       timer_.StartAfter(stream_->queued() > 0 ? options.write_timeout : options.linger_timeout);
       break;
     case Phase::kHandling:
+    case Phase::kStreaming:
     case Phase::kOver: timer_.Stop(); break;
   }
 }
 
 void HttpConnection::OnData(std::span<const char> bytes) {
   const auto self = shared_from_this();
-  if (phase_ == Phase::kLingering) {
+  if (phase_ == Phase::kLingering || phase_ == Phase::kStreaming) {
     discarded_bytes_ += bytes.size();
     if (discarded_bytes_ > kDiscardBytesMax) Over();
     return;
@@ -101,6 +106,7 @@ void HttpConnection::OnData(std::span<const char> bytes) {
 void HttpConnection::OnEnd() {
   const auto self = shared_from_this();
   ended_ = true;
+  if (phase_ == Phase::kStreaming) return EndBody();
   if (phase_ == Phase::kLingering) {
     if (stream_->queued() == 0) Over();
     return;
@@ -110,7 +116,10 @@ void HttpConnection::OnEnd() {
 
 void HttpConnection::OnDrained() {
   const auto self = shared_from_this();
-  if (phase_ == Phase::kLingering) {
+  if (phase_ == Phase::kStreaming) {
+    const auto source = source_;  // it may end inside
+    source->Drained();
+  } else if (phase_ == Phase::kLingering) {
     if (ended_) {
       Over();
     } else {
@@ -175,6 +184,7 @@ void HttpConnection::TakeHead() {
   request_.host = FindHeader(head, "Host");
   request_.origin = FindHeader(head, "Origin");
   request_.authorization = FindHeader(head, "Authorization");
+  request_.last_event_id = FindHeader(head, "Last-Event-ID");
   request_.peer = stream_->peer();
   keep_alive_ = head.keep_alive;
   head_only_ = head.is_head;
@@ -208,6 +218,7 @@ void HttpConnection::Yield() {
 void HttpConnection::Answer(uint64_t exchange, const HttpAnswer& answer) {
   if (phase_ != Phase::kHandling || exchange != exchange_) return;
   Write(answer);
+  if (answer.source != nullptr && !head_only_) return BeginStream(answer.source);
   AfterAnswer();
   Process();
 }
@@ -216,7 +227,13 @@ void HttpConnection::Write(const HttpAnswer& answer) {
   std::string head;
   http1::AppendStatusLine(head, answer.status, http1::ReasonPhrase(answer.status));
   http1::AppendHeader(head, "Content-Type", answer.content_type);
-  http1::AppendHeader(head, "Content-Length", uint64_t{answer.body.size()});
+  const std::string_view body = answer.fixed_body.empty() ? answer.body : answer.fixed_body;
+  if (answer.source == nullptr) {
+    http1::AppendHeader(head, "Content-Length", uint64_t{body.size()});
+  } else {
+    if (!http_1_0_) http1::AppendHeader(head, "Transfer-Encoding", "chunked");
+    if (!head_only_) keep_alive_ = false;
+  }
   // Every answer is the state of this moment, for whom it was asked and nobody else.
   http1::AppendHeader(head, "Cache-Control", "no-store");
   http1::AppendHeader(head, "X-Content-Type-Options", "nosniff");
@@ -227,8 +244,7 @@ void HttpConnection::Write(const HttpAnswer& answer) {
     http1::AppendHeader(head, "Connection", "keep-alive");
   }
   head += http1::kCrlf;
-  const std::array<std::string_view, 2> pieces = {
-      head, head_only_ ? std::string_view() : std::string_view(answer.body)};
+  const std::array<std::string_view, 2> pieces = {head, head_only_ ? std::string_view() : body};
   stream_->Writev(pieces);
 }
 
@@ -244,6 +260,52 @@ void HttpConnection::AfterAnswer() {
   }
   Enter(stream_->queued() > kOutputBytesMax ? Phase::kBlocked : Phase::kIdle);
   owner_.on_served(*this);
+}
+
+// ---- a streamed body ----
+
+void HttpConnection::BeginStream(std::shared_ptr<HttpBodySource> source) {
+  request_ = HttpRequest();
+  input_ = std::string();
+  Enter(Phase::kStreaming);
+  stream_->SetUserTimeout(owner_.options.stream_user_timeout);
+  source_ = source;
+  owner_.on_streaming(*this, true);
+  source->Open(*this);
+  if (ended_ && phase_ == Phase::kStreaming) EndBody();
+}
+
+void HttpConnection::WriteBody(std::string_view bytes) {
+  if (phase_ != Phase::kStreaming || bytes.empty()) return;
+  if (http_1_0_) return stream_->Write(bytes);
+  std::array<char, 24> size{};
+  const int length = std::snprintf(size.data(), size.size(), "%zx\r\n", bytes.size());
+  const std::array<std::string_view, 3> pieces = {
+      std::string_view(size.data(), static_cast<size_t>(length)), bytes, http1::kCrlf};
+  stream_->Writev(pieces);
+}
+
+size_t HttpConnection::queued() const { return stream_ == nullptr ? 0 : stream_->queued(); }
+
+void HttpConnection::EndBody() {
+  if (phase_ != Phase::kStreaming) return;
+  const auto self = shared_from_this();
+  if (!http_1_0_) stream_->Write("0\r\n\r\n");
+  Enter(Phase::kLingering);  // nothing is written after this, whoever is told
+  EndSource();
+  owner_.on_streaming(*this, false);
+  AfterAnswer();
+}
+
+void HttpConnection::Cut() {
+  if (phase_ != Phase::kStreaming) return;
+  const auto self = shared_from_this();
+  stream_->ResetOnClose();
+  Over();
+}
+
+void HttpConnection::EndSource() {
+  if (const auto source = std::exchange(source_, nullptr)) source->Closed();
 }
 
 void HttpConnection::Fail(int status, const char* why) {
@@ -268,13 +330,15 @@ void HttpConnection::Over() {
   if (phase_ == Phase::kOver) return;
   Enter(Phase::kOver);
   stream_.reset();
+  EndSource();
   owner_.on_over(*this);
 }
 
 void HttpConnection::UpdateReading() {
   // A burst is over: an idle connection should be small again.
   if (input_.empty() && input_.capacity() > kInputBytesMax) input_.shrink_to_fit();
-  const bool wanted = phase_ == Phase::kLingering || ended_ || input_.size() <= kInputBytesMax;
+  const bool wanted = phase_ == Phase::kLingering || phase_ == Phase::kStreaming || ended_ ||
+                      input_.size() <= kInputBytesMax;
   if (wanted == stream_->reading()) return;
   if (wanted) {
     stream_->StartReading();

@@ -19,19 +19,21 @@ HttpServer::HttpServer(loop::Loop& loop, const HttpServerOptions& options, HttpH
       log_(log),
       full_limit_(kLogInterval),
       trouble_limit_(kLogInterval),
-      owner_{.loop = loop_,
-             .options = options_,
-             .handler = handler_,
-             .on_served =
-                 [this](HttpConnection& connection) {
-                   const auto at =
-                       std::find_if(connections_.begin(), connections_.end(),
-                                    [&](const auto& entry) { return entry.get() == &connection; });
-                   if (at != connections_.end()) {
-                     connections_.splice(connections_.end(), connections_, at);
-                   }
-                 },
-             .on_over = [this](HttpConnection& connection) { Drop(connection); }} {}
+      owner_{
+          .loop = loop_,
+          .options = options_,
+          .handler = handler_,
+          .on_served =
+              [this](HttpConnection& connection) {
+                const auto at =
+                    std::find_if(connections_.begin(), connections_.end(),
+                                 [&](const auto& entry) { return entry.get() == &connection; });
+                if (at != connections_.end()) {
+                  connections_.splice(connections_.end(), connections_, at);
+                }
+              },
+          .on_over = [this](HttpConnection& connection) { Drop(connection); },
+          .on_streaming = [this](HttpConnection& connection, bool on) { Move(connection, on); }} {}
 
 HttpServer::~HttpServer() = default;
 
@@ -79,7 +81,21 @@ bool HttpServer::MakeRoom() {
 }
 
 void HttpServer::Drop(HttpConnection& connection) {
-  connections_.remove_if([&](const auto& entry) { return entry.get() == &connection; });
+  const auto is_it = [&](const auto& entry) { return entry.get() == &connection; };
+  connections_.remove_if(is_it);
+  streams_.remove_if(is_it);
+}
+
+void HttpServer::Move(HttpConnection& connection, bool to_streams) {
+  auto& from = to_streams ? connections_ : streams_;
+  auto& to = to_streams ? streams_ : connections_;
+  const auto at = std::find_if(from.begin(), from.end(),
+                               [&](const auto& entry) { return entry.get() == &connection; });
+  if (at == from.end()) return;
+  // A stream that has ended lingers as any other client does: in a place, or in none.
+  const bool full = !to_streams && connections_.size() >= options_.max_connections && !MakeRoom();
+  to.splice(to.end(), from, at);
+  if (full) to.pop_back();
 }
 
 }  // namespace leasehold::admin

@@ -1,7 +1,8 @@
 // HttpServer: a small, bounded HTTP/1 server for the localhost API: accepts, limits and owns the
 // connections. Knows nothing of routes or rules. Owned by ApiServer. Invariants: at most
 // max_connections at a time, and a new client is not shut out by idle ones: the one that has been
-// quiet longest makes room. Only clients that wait for an answer are never cut.
+// quiet longest makes room. Only clients that wait for an answer are never cut. Streams stand
+// beside these and take no place among them: whoever produces them (EventStreams) limits them.
 #pragma once
 
 #include <list>
@@ -28,7 +29,7 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   const base::Address& bound() const { return listener_->bound(); }
-  size_t connections() const { return connections_.size(); }
+  size_t connections() const { return connections_.size() + streams_.size(); }
 
  private:
   HttpServer(loop::Loop& loop, const HttpServerOptions& options, HttpHandler handler,
@@ -36,6 +37,7 @@ class HttpServer {
   void Accept(int fd, const std::string& peer);
   bool MakeRoom();
   void Drop(HttpConnection& connection);
+  void Move(HttpConnection& connection, bool to_streams);
 
   loop::Loop& loop_;
   const HttpServerOptions options_;
@@ -45,6 +47,7 @@ class HttpServer {
   observe::RateLimit trouble_limit_;
   HttpConnection::Owner owner_;
   std::list<std::shared_ptr<HttpConnection>> connections_;  // longest quiet first
+  std::list<std::shared_ptr<HttpConnection>> streams_;
   std::unique_ptr<loop::Listener> listener_;
 };
 

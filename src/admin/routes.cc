@@ -5,7 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "admin/audit.h"
+#include "admin/event_ask.h"
+#include "admin/openapi.h"
 #include "admin/probes.h"
 #include "admin/problem.h"
 #include "admin/step_down_ask.h"
@@ -19,11 +20,6 @@ namespace {
 // Askers waiting at a time. All of them wait for the same few terms, so more means a client that
 // asks in a loop without waiting.
 constexpr uint32_t kPendingMax = 256;
-// Entries of the audit in one answer: a thousand are some 600 KB, and take the loop a few
-// milliseconds.
-constexpr uint64_t kAuditLimitDefault = 100;
-constexpr uint64_t kAuditLimitMax = 1000;
-
 HttpAnswer JsonAnswer(std::string body, int status = 200) {
   HttpAnswer answer;
   answer.status = status;
@@ -90,6 +86,7 @@ struct Routes::Route {
 
 // The API, one row per route.
 const Routes::Route Routes::kRoutes[] = {
+    {"GET", "/", Access::kRead, &Routes::Index},
     {"GET", "/livez", Access::kProbe, &Routes::Livez},
     {"GET", "/readyz", Access::kProbe, &Routes::Readyz},
     {"GET", "/leaderz", Access::kProbe, &Routes::Leaderz},
@@ -101,15 +98,17 @@ const Routes::Route Routes::kRoutes[] = {
     {"GET", "/v1/leases/{name}/describe", Access::kRead, &Routes::Describe},
     {"POST", "/v1/leases/{name}/step-down", Access::kChange, &Routes::StepDown},
     {"GET", "/v1/config", Access::kRead, &Routes::Config},
-    {"GET", "/v1/events", Access::kRead, &Routes::NotYet},
-    {"GET", "/v1/audit", Access::kRead, &Routes::Audit},
-    {"GET", "/v1/openapi.json", Access::kRead, &Routes::NotYet},
+    {"GET", "/v1/events", Access::kRead, &Routes::Events},
+    {"GET", "/v1/audit", Access::kRead, &Routes::NotYet},
+    {"GET", "/v1/openapi.json", Access::kRead, &Routes::OpenApi},
 };
 
-Routes::Routes(loop::Loop& loop, Control& control, observe::Metrics& metrics, observe::Log& log)
+Routes::Routes(loop::Loop& loop, Control& control, observe::Metrics& metrics, EventStreams& events,
+               observe::Log& log)
     : loop_(loop),
       control_(control),
       metrics_(metrics),
+      events_(events),
       log_(log),
       pending_(std::make_shared<uint32_t>(0)) {}
 
@@ -147,10 +146,20 @@ void Routes::Handle(const AccessRules& rules, HttpRequest request, const HttpRep
     if (!allow.empty()) answer.headers.emplace_back("Allow", allow);
     return reply(std::move(answer));
   }
-  if (name.empty()) {
-    if (const auto at = target->query.find("lease"); at != target->query.end()) name = at->second;
-  }
+  if (name.empty()) name = target->One("lease").value_or("");
   (this->*found->handler)(Call{request, *target, std::move(name), reply});
+}
+
+void Routes::Index(const Call& call) {
+  std::string body;
+  base::JsonWriter json(body);
+  json.BeginObject().Member("name", "leasehold").Member("version", control_.node().version);
+  json.Member("description", "/v1/openapi.json").Key("routes").BeginArray();
+  for (const Route& route : kRoutes) {
+    json.BeginObject().Member("method", route.method).Member("path", route.path).EndObject();
+  }
+  json.EndArray().EndObject();
+  call.reply(JsonAnswer(std::move(body)));
 }
 
 void Routes::Livez(const Call& call) { call.reply(admin::Livez()); }
@@ -247,28 +256,25 @@ void Routes::AskStepDown(const StepDownAsk& ask, bool wait, const Call& call) {
 
 void Routes::Config(const Call& call) { call.reply(JsonAnswer(control_.ConfigJson())); }
 
-void Routes::Audit(const Call& call) {
-  if (!call.lease.empty() && !control_.lease(call.lease))
-    return call.reply(NoSuchLease(call.lease));
-  uint64_t limit = kAuditLimitDefault;
-  if (const auto at = call.target.query.find("limit"); at != call.target.query.end()) {
-    const auto asked = base::ParseUint64(at->second);
-    if (!asked.ok() || *asked == 0 || *asked > kAuditLimitMax) {
-      return call.reply(ProblemAnswer(
-          400, "bad_request",
-          "limit=\"" + base::Printable(at->second) + "\" is not possible; give 1 to " +
-              std::to_string(kAuditLimitMax) + " (audit.file has what came before)"));
-    }
-    limit = *asked;
-  }
-  const AuditLog* const audit = control_.audit();
-  call.reply(JsonAnswer(audit != nullptr ? audit->Json(call.lease, limit) : R"({"records":[]})"));
-}
-
 void Routes::Metrics(const Call& call) {
   HttpAnswer answer;
   answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
   answer.body = metrics_.Scrape();
+  call.reply(std::move(answer));
+}
+
+void Routes::Events(const Call& call) {
+  auto ask = ReadEventAsk(call.target, call.request.last_event_id);
+  if (!ask.ok()) return call.reply(ProblemAnswer(400, "bad_request", ask.error().message));
+  if (!ask->lease.empty() && !control_.lease(ask->lease)) {
+    return call.reply(NoSuchLease(ask->lease));
+  }
+  call.reply(events_.Answer(std::move(ask).value()));
+}
+
+void Routes::OpenApi(const Call& call) {
+  HttpAnswer answer;
+  answer.fixed_body = OpenApiDocument();
   call.reply(std::move(answer));
 }
 

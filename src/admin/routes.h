@@ -9,6 +9,7 @@
 
 #include "admin/access.h"
 #include "admin/control.h"
+#include "admin/event_streams.h"
 #include "admin/http_message.h"
 #include "admin/target.h"
 #include "loop/loop.h"
@@ -19,7 +20,8 @@ namespace leasehold::admin {
 
 class Routes {
  public:
-  Routes(loop::Loop& loop, Control& control, observe::Metrics& metrics, observe::Log& log);
+  Routes(loop::Loop& loop, Control& control, observe::Metrics& metrics, EventStreams& events,
+         observe::Log& log);
   void Handle(const AccessRules& rules, HttpRequest request, const HttpReply& reply);
 
  private:
@@ -32,6 +34,7 @@ class Routes {
   struct Route;
   static const Route kRoutes[];
 
+  void Index(const Call& call);
   void Livez(const Call& call);
   void Readyz(const Call& call);
   void Leaderz(const Call& call);
@@ -42,14 +45,16 @@ class Routes {
   void Describe(const Call& call);
   void StepDown(const Call& call);
   void Config(const Call& call);
-  void Audit(const Call& call);
   void Metrics(const Call& call);
+  void Events(const Call& call);
+  void OpenApi(const Call& call);
   void NotYet(const Call& call);
   void AskStepDown(const StepDownAsk& ask, bool wait, const Call& call);
 
   loop::Loop& loop_;
   Control& control_;
   observe::Metrics& metrics_;
+  EventStreams& events_;
   observe::Log& log_;
   // Step-downs without an outcome. Shared with their callbacks, which may outlive this.
   std::shared_ptr<uint32_t> pending_;

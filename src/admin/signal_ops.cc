@@ -102,14 +102,9 @@ struct SignalOps::Op {
 std::string HelloLine(const Control& control) {
   std::string out;
   base::JsonWriter json(out);
-  const NodeView node = control.node();
-  json.BeginObject().Member("event", "hello").Member("version", node.version);
-  json.Member("node_id", node.node_id).Member("process_id", node.process_id);
-  json.Key("leases").BeginArray();
-  for (const LeaseView& lease : control.leases()) {
-    WriteLease(json, lease, node, loop::Loop::Now());
-  }
-  json.EndArray().EndObject();
+  json.BeginObject().Member("event", "hello");
+  WriteHello(json, control, "", loop::Loop::Now());
+  json.EndObject();
   return out;
 }
 

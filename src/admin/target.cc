@@ -1,6 +1,7 @@
 #include "admin/target.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
@@ -36,7 +37,7 @@ base::Result<std::string> Decode(std::string_view text) {
   return out;
 }
 
-base::Status ParseQuery(std::string_view query, std::map<std::string, std::string>& out) {
+base::Status ParseQuery(std::string_view query, std::multimap<std::string, std::string>& out) {
   for (const std::string_view pair : base::Split(query, '&')) {
     if (pair.empty()) continue;
     const size_t equals = pair.find('=');
@@ -44,10 +45,12 @@ base::Status ParseQuery(std::string_view query, std::map<std::string, std::strin
     auto value = Decode(equals == std::string_view::npos ? "" : pair.substr(equals + 1));
     if (!key.ok()) return key.error();
     if (!value.ok()) return value.error();
-    if (!out.emplace(*key, *value).second) {
+    const bool repeatable = std::ranges::find(kRepeatable, *key) != std::end(kRepeatable);
+    if (!repeatable && out.contains(*key)) {
       return base::Error{base::ErrorCode::kInvalid, "the query gives \"" + base::Printable(*key) +
                                                         "\" more than once; give it once"};
     }
+    out.emplace(*std::move(key), *std::move(value));
   }
   return {};
 }

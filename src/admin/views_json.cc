@@ -158,6 +158,17 @@ std::string StatusJson(const Control& control, base::MonoTime now) {
   return out;
 }
 
+void WriteHello(JsonWriter& json, const Control& control, std::string_view lease,
+                base::MonoTime now) {
+  const NodeView node = control.node();
+  json.Member("version", node.version).Member("node_id", node.node_id);
+  json.Member("process_id", node.process_id).Key("leases").BeginArray();
+  for (const LeaseView& view : control.leases()) {
+    if (lease.empty() || view.view.lease == lease) WriteLease(json, view, node, now);
+  }
+  json.EndArray();
+}
+
 HolderView HolderOf(const LeaseView& lease, const NodeView& node) {
   if (lease.may_act) return {node.node_id, node.process_id, lease.view.token};
   const std::optional<lease::Record>& seen = lease.view.seen;

@@ -26,6 +26,11 @@ std::string LeasesJson(const Control& control, base::MonoTime now);  // {"leases
 std::string StatusJson(const Control& control,
                        base::MonoTime now);  // {"node":{...},"leases":[...]}
 
+// What a listener is greeted with, without braces: version, node_id, process_id and "leases", of
+// which only `lease` is shown unless that is empty.
+void WriteHello(base::JsonWriter& json, const Control& control, std::string_view lease,
+                base::MonoTime now);
+
 // Who holds a lease, as this process knows it: itself by its permit, else the record as last seen.
 // node_id is empty when nobody does.
 struct HolderView {

@@ -5,10 +5,17 @@
 
 namespace leasehold::observe {
 
-std::string EventJson(const Event& event) {
+std::string EventId(std::string_view process_id, uint64_t id) {
+  return std::string(process_id) + "." + std::to_string(id);
+}
+
+std::string EventJson(const Event& event) { return EventJson(event, ""); }
+
+std::string EventJson(const Event& event, std::string_view process_id) {
   std::string out;
   base::JsonWriter json(out);
   json.BeginObject().Member("event", event.name).Key("id").Uint(event.id);
+  if (!process_id.empty()) json.Member("event_id", EventId(process_id, event.id));
   json.Member("at", base::FormatWallTime(event.at));
   json.Member("lease", event.lease).Key("token").Token(event.token);
   json.Key("holder").BeginObject().Member("node_id", event.holder_node_id);
@@ -43,6 +50,11 @@ void EventBus::Publish(Event event) {
   }
   telling_ = false;
   std::erase_if(subscribers_, [](const auto& entry) { return entry.first == 0; });
+}
+
+const Event* EventBus::Find(uint64_t id) const {
+  if (history_.empty() || id < history_.front().id || id > history_.back().id) return nullptr;
+  return &history_[static_cast<size_t>(id - history_.front().id)];
 }
 
 uint64_t EventBus::Subscribe(Subscriber subscriber) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <list>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/time.h"
@@ -34,6 +35,10 @@ struct Event {
 //  "holder":{"node_id":"...","process_id":"..."},"reason":""}: one line, no newline. Members that
 // only some events have follow where set: grace_ms (lease.draining: always), gate, detail.
 std::string EventJson(const Event& event);
+// The same with "event_id": ids begin at 1 in every process, so one that is to be right beyond a
+// restart names the process too: "<process id>.<id>".
+std::string EventJson(const Event& event, std::string_view process_id);
+std::string EventId(std::string_view process_id, uint64_t id);
 
 class EventBus {
  public:
@@ -46,7 +51,13 @@ class EventBus {
   void Publish(Event event);
   uint64_t Subscribe(Subscriber subscriber);
   void Unsubscribe(uint64_t subscription);  // safe inside a subscriber
+  // What was told last, oldest first; ids without a gap. Inside a subscriber it ends with the event
+  // being told.
   const std::deque<Event>& history() const { return history_; }
+  // A told event that is still kept; nullptr: not told yet, or not kept any more.
+  const Event* Find(uint64_t id) const;
+  uint64_t first_kept() const { return history_.empty() ? last_told() + 1 : history_.front().id; }
+  uint64_t last_told() const { return history_.empty() ? 0 : history_.back().id; }
 
  private:
   size_t history_max_;

@@ -33,7 +33,7 @@ class ApiServerTest : public testing::RawSocketFixture {
   }
   void TearDown() override { server_.reset(); }
   void Start(const std::string& token = "") {
-    auto server = ApiServer::Start(loop_, options_, token, control_, metrics_, *log_);
+    auto server = ApiServer::Start(loop_, options_, token, control_, metrics_, events_, *log_);
     ASSERT_TRUE(server.ok()) << server.error().message;
     server_ = std::move(server).value();
   }
@@ -65,6 +65,7 @@ class ApiServerTest : public testing::RawSocketFixture {
   AdminOptions options_;
   FakeControl control_;
   observe::Metrics metrics_;
+  observe::EventBus events_;
   std::unique_ptr<observe::Log> log_;
   std::unique_ptr<ApiServer> server_;
 };
@@ -295,8 +296,8 @@ TEST_F(ApiServerTest, StepDownsThatNobodyWaitsForAreBounded) {
 
 TEST_F(ApiServerTest, WhatIsNotThereIs404AndTheWrongMethod405WithAllow) {
   Start();
-  for (const char* path : {"/", "/v1", "/v1/leases/", "/v1/status/", "/livez/x", "//livez",
-                           "/v1/events", "/v1/audit", "/v1/openapi.json", "/v2/status"}) {
+  for (const char* path : {"/v1", "/v1/leases/", "/v1/status/", "/livez/x", "//livez",
+                           "/v1/events/", "/v1/openapi", "/v2/status"}) {
     ExpectProblem(Ask(Get(path)), 404, "not_found");
   }
   const std::pair<const char*, const char*> wrong[] = {
@@ -344,7 +345,7 @@ TEST_F(ApiServerTest, WithATokenAStepDownNeedsItAndReadsDoNot) {
 
 TEST_F(ApiServerTest, BeyondLoopbackWithoutATokenItDoesNotStart) {
   options_.listen = "0.0.0.0:0";
-  const auto server = ApiServer::Start(loop_, options_, "", control_, metrics_, *log_);
+  const auto server = ApiServer::Start(loop_, options_, "", control_, metrics_, events_, *log_);
   ASSERT_FALSE(server.ok());
   EXPECT_NE(server.error().message.find("admin.token_file"), std::string::npos);
 }
@@ -361,7 +362,7 @@ TEST_F(ApiServerTest, BeyondLoopbackReadsNeedTheTokenAndProbesDoNot) {
 TEST_F(ApiServerTest, APortInUseIsAnErrorThatNamesTheOption) {
   Start();
   options_.listen = server_->bound();
-  const auto second = ApiServer::Start(loop_, options_, "", control_, metrics_, *log_);
+  const auto second = ApiServer::Start(loop_, options_, "", control_, metrics_, events_, *log_);
   ASSERT_FALSE(second.ok());
   EXPECT_NE(second.error().message.find("admin.listen = \"" + options_.listen), std::string::npos)
       << second.error().message;

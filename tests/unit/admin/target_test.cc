@@ -13,7 +13,7 @@ TEST(Target, SegmentsAreSplitBeforeTheyAreDecoded) {
   const auto target = ParseTarget("/v1/leases/a%2Fb%20c?lease=x%26y", &authority);
   ASSERT_TRUE(target.ok());
   EXPECT_EQ(target->segments, (std::vector<std::string>{"v1", "leases", "a/b c"}));
-  EXPECT_EQ(target->query.at("lease"), "x&y");
+  EXPECT_EQ(target->One("lease"), "x&y");
   EXPECT_EQ(authority, "");
 }
 
