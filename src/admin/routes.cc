@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "admin/audit.h"
 #include "admin/event_ask.h"
 #include "admin/openapi.h"
 #include "admin/probes.h"
@@ -20,6 +21,11 @@ namespace {
 // Askers waiting at a time. All of them wait for the same few terms, so more means a client that
 // asks in a loop without waiting.
 constexpr uint32_t kPendingMax = 256;
+// Entries of the audit in one answer: a thousand are some 600 KB, and take the loop a few
+// milliseconds.
+constexpr uint64_t kAuditLimitDefault = 100;
+constexpr uint64_t kAuditLimitMax = 1000;
+
 HttpAnswer JsonAnswer(std::string body, int status = 200) {
   HttpAnswer answer;
   answer.status = status;
@@ -99,7 +105,7 @@ const Routes::Route Routes::kRoutes[] = {
     {"POST", "/v1/leases/{name}/step-down", Access::kChange, &Routes::StepDown},
     {"GET", "/v1/config", Access::kRead, &Routes::Config},
     {"GET", "/v1/events", Access::kRead, &Routes::Events},
-    {"GET", "/v1/audit", Access::kRead, &Routes::NotYet},
+    {"GET", "/v1/audit", Access::kRead, &Routes::Audit},
     {"GET", "/v1/openapi.json", Access::kRead, &Routes::OpenApi},
 };
 
@@ -255,6 +261,24 @@ void Routes::AskStepDown(const StepDownAsk& ask, bool wait, const Call& call) {
 }
 
 void Routes::Config(const Call& call) { call.reply(JsonAnswer(control_.ConfigJson())); }
+
+void Routes::Audit(const Call& call) {
+  if (!call.lease.empty() && !control_.lease(call.lease))
+    return call.reply(NoSuchLease(call.lease));
+  uint64_t limit = kAuditLimitDefault;
+  if (const auto at = call.target.query.find("limit"); at != call.target.query.end()) {
+    const auto asked = base::ParseUint64(at->second);
+    if (!asked.ok() || *asked == 0 || *asked > kAuditLimitMax) {
+      return call.reply(ProblemAnswer(
+          400, "bad_request",
+          "limit=\"" + base::Printable(at->second) + "\" is not possible; give 1 to " +
+              std::to_string(kAuditLimitMax) + " (audit.file has what came before)"));
+    }
+    limit = *asked;
+  }
+  const AuditLog* const audit = control_.audit();
+  call.reply(JsonAnswer(audit != nullptr ? audit->Json(call.lease, limit) : R"({"records":[]})"));
+}
 
 void Routes::Metrics(const Call& call) {
   HttpAnswer answer;

@@ -45,6 +45,7 @@ class Routes {
   void Describe(const Call& call);
   void StepDown(const Call& call);
   void Config(const Call& call);
+  void Audit(const Call& call);
   void Metrics(const Call& call);
   void Events(const Call& call);
   void OpenApi(const Call& call);
