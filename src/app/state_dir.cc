@@ -57,7 +57,9 @@ base::Result<std::unique_ptr<StateDir>> StateDir::Open(loop::Loop& loop, const s
   if (flock(place->lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return store::FileError("lock " + InDir(dir, kLockFile), errno);
     return Error{ErrorCode::kInvalid,
-                 what + " is in use by another living sidecar; give every sidecar its own"};
+                 what +
+                     " is in use by another living sidecar, or by the command of one that has just "
+                     "died; give every sidecar its own"};
   }
   std::unique_ptr<StateDir> state(new StateDir(loop, log, std::move(place), process_id));
   if (base::Status loaded = state->Load(); !loaded) return loaded.error();

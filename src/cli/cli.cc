@@ -32,6 +32,7 @@ Console StandardConsole() {
 int Dispatch(const CommandLine& command, loop::Loop& loop, Console& console) {
   switch (command.verb) {
     case Verb::kRun: return RunCommand(command, console);
+    case Verb::kExec: return ExecCommand(command, console);
     case Verb::kCheck: return CheckCommand(command, console);
     case Verb::kVersion: return VersionCommand(command, console);
     case Verb::kStatus: return StatusCommand(command, loop, console);
@@ -52,8 +53,9 @@ int Main(int argc, const char* const* argv) {
     console.err << parsed.err;
     return parsed.exit_code;
   }
-  // `run` has a loop of its own and must not carry a second one.
+  // These have a loop of their own and must not carry a second one; and `exec` forks before it.
   if (parsed.command->verb == Verb::kRun) return RunCommand(*parsed.command, console);
+  if (parsed.command->verb == Verb::kExec) return ExecCommand(*parsed.command, console);
   loop::Loop loop;
   const int exit_code = Dispatch(*parsed.command, loop, console);
   console.out.flush();

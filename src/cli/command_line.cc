@@ -19,6 +19,7 @@ constexpr const char* kFooter =
     "Start here:\n"
     "  leasehold check -c sidecar.conf        what will happen, and what is risky\n"
     "  leasehold run -c sidecar.conf          the sidecar itself\n"
+    "  leasehold exec -- ./worker             a command that runs only while the lease is held\n"
     "  leasehold status                       who holds what, at a glance\n"
     "  leasehold step-down                    move a lease to another instance, losing nothing\n"
     "\n"
@@ -39,6 +40,34 @@ constexpr const char* kRunFooter =
     "Its log is on standard error; log.format = \"json\" makes each line an object.\n"
     "Example:\n"
     "  leasehold run -c /etc/leasehold/sidecar.conf\n";
+
+constexpr const char* kExecFooter =
+    "All that `run` does, and a command that runs only while the lease is held: started when it "
+    "is\n"
+    "acquired, after the gates; told to end (TERM to its process group) when all else has "
+    "finished\n"
+    "in a step-down, and killed exec.stop_timeout later; killed at once when the lease is lost. A\n"
+    "watchdog, a small process of its own, has all of it dead before the lease can be another's,\n"
+    "also when this process is stopped, killed or hangs. It has FENCING_TOKEN, LEASE_NAME,\n"
+    "LEASE_STATE, LEASE_NODE_ID, LEASE_PROCESS_ID, LEASE_SOCKET and LEASE_ADMIN in its "
+    "environment;\n"
+    "standard input, output and error are ours.\n"
+    "\n"
+    "When it ends of its own, exec.restart says what follows: \"never\" releases the lease and "
+    "ends\n"
+    "with its exit code, \"on_failure\" and \"always\" start it again while the lease is held.\n"
+    "Signals are as for `run`; they end it too.\n"
+    "\n"
+    "Exit codes:\n"
+    "  the command's own, or 128 + the signal that ended it\n"
+    "  0    ended by SIGTERM or SIGINT, and released\n"
+    "  2    the command line or the configuration is wrong, or cannot work here; nothing was run\n"
+    "  125  leasehold itself failed (its watchdog died, say), or was stopped at once\n"
+    "  126  the command is no executable file\n"
+    "  127  there is no such command\n"
+    "Examples:\n"
+    "  leasehold exec -c sidecar.conf -- ./worker --queue orders\n"
+    "  leasehold exec -- sh -c 'echo \"$FENCING_TOKEN\"; exec ./nightly'\n";
 
 constexpr const char* kCheckFooter =
     "Prints every derived timing and warns of risky combinations. All errors come at once, each\n"
@@ -112,6 +141,7 @@ class Parser {
     app_.set_help_flag("-h,--help", "What you are reading");
     app_.set_version_flag("--version", "leasehold " LEASEHOLD_VERSION);
     AddRun();
+    AddExec();
     AddCheck();
     AddStatusAndDescribe();
     AddStepDown();
@@ -125,6 +155,7 @@ class Parser {
     if (std::string wrong = UnknownVerb(arguments); !wrong.empty()) {
       return {std::nullopt, kUsage, "", "leasehold: " + wrong + "\n"};
     }
+    TakeCommand(arguments);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     try {
       app_.parse(std::move(arguments));
@@ -152,7 +183,7 @@ class Parser {
     CLI::App* sub = app_.add_subcommand(name, what);
     sub->footer(footer);
     // `run` writes nothing but its log, which has an option of its own.
-    if (verb != Verb::kRun) {
+    if (verb != Verb::kRun && verb != Verb::kExec) {
       sub->add_flag("--json", command_.json, "Machine-readable output on standard output");
     }
     sub->callback([this, verb, sub] {
@@ -161,6 +192,15 @@ class Parser {
       command_.config_given = config != nullptr && config->count() > 0;
     });
     return sub;
+  }
+
+  // What stands behind "--" is the command's, flags and all.
+  void TakeCommand(std::vector<std::string>& arguments) {
+    if (arguments.empty() || arguments[0] != "exec") return;
+    const auto mark = std::find(arguments.begin(), arguments.end(), "--");
+    if (mark == arguments.end()) return;
+    command_.command.assign(mark + 1, arguments.end());
+    arguments.erase(mark, arguments.end());
   }
 
   // CLI11 would only say that a subcommand is required.
@@ -197,6 +237,12 @@ class Parser {
 
   void AddRun() {
     CLI::App* sub = Add(Verb::kRun, "run", "Run the sidecar", kRunFooter);
+    AddConfig(sub, "The configuration (default sidecar.conf)");
+  }
+  void AddExec() {
+    CLI::App* sub =
+        Add(Verb::kExec, "exec",
+            "Run a command while the lease is held: exec [OPTIONS] -- COMMAND ...", kExecFooter);
     AddConfig(sub, "The configuration (default sidecar.conf)");
   }
   void AddCheck() {
@@ -264,6 +310,9 @@ class Parser {
           return option->get_name() + " is given, but empty; give a value or leave it out";
         }
       }
+    }
+    if (command_.verb == Verb::kExec && command_.command.empty()) {
+      return "exec needs a command behind \"--\", like: leasehold exec -- ./worker";
     }
     command_.wait_for_outcome = !no_wait_;
     command_.take_back = !no_take_back_;

@@ -11,11 +11,13 @@
 
 namespace leasehold::cli {
 
-enum class Verb { kRun, kCheck, kStatus, kDescribe, kStepDown, kWait, kDrained, kVersion };
+enum class Verb { kRun, kExec, kCheck, kStatus, kDescribe, kStepDown, kWait, kDrained, kVersion };
 
 struct CommandLine {
   Verb verb = Verb::kVersion;
   bool json = false;
+
+  std::vector<std::string> command;  // exec: what stands behind "--"; never empty there
 
   std::string config = "sidecar.conf";
   bool config_given = false;

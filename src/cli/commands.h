@@ -4,11 +4,16 @@
 
 #include "cli/command_line.h"
 #include "cli/console.h"
+#include "config/config.h"
 #include "loop/loop.h"
 
 namespace leasehold::cli {
 
+// A configuration's errors and warnings as people read them; true if there is no error.
+bool TellProblems(const config::LoadResult& loaded, Console& console);
+
 int RunCommand(const CommandLine& command, Console& console);
+int ExecCommand(const CommandLine& command, Console& console);
 int CheckCommand(const CommandLine& command, Console& console);
 int VersionCommand(const CommandLine& command, Console& console);
 int StatusCommand(const CommandLine& command, loop::Loop& loop, Console& console);

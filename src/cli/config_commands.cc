@@ -20,17 +20,6 @@ void WriteProblems(base::JsonWriter& json, std::string_view key,
   json.EndArray();
 }
 
-// Errors and warnings as people read them; true if there is no error.
-bool Tell(const config::LoadResult& loaded, Console& console) {
-  for (const config::Problem& problem : loaded.errors) {
-    console.err << "error: " << problem.ToString() << "\n";
-  }
-  for (const config::Problem& problem : loaded.warnings) {
-    console.err << "warning: " << problem.ToString() << "\n";
-  }
-  return loaded.errors.empty();
-}
-
 int CheckJson(const config::LoadResult& loaded, Console& console) {
   const bool good = loaded.errors.empty();
   std::string text;
@@ -51,9 +40,19 @@ int CheckJson(const config::LoadResult& loaded, Console& console) {
 
 }  // namespace
 
+bool TellProblems(const config::LoadResult& loaded, Console& console) {
+  for (const config::Problem& problem : loaded.errors) {
+    console.err << "error: " << problem.ToString() << "\n";
+  }
+  for (const config::Problem& problem : loaded.warnings) {
+    console.err << "warning: " << problem.ToString() << "\n";
+  }
+  return loaded.errors.empty();
+}
+
 int RunCommand(const CommandLine& command, Console& console) {
   config::LoadResult loaded = config::LoadFile(command.config);
-  if (!Tell(loaded, console)) return kUsage;
+  if (!TellProblems(loaded, console)) return kUsage;
   console.err.flush();
   return app::Run(std::move(loaded.config));
 }
@@ -65,7 +64,7 @@ int CheckCommand(const CommandLine& command, Console& console) {
   }
   const config::LoadResult loaded = config::LoadFile(command.config);
   if (command.json) return CheckJson(loaded, console);
-  if (!Tell(loaded, console)) {
+  if (!TellProblems(loaded, console)) {
     console.err << loaded.errors.size() << (loaded.errors.size() == 1 ? " error" : " errors")
                 << " in " << command.config << "\n";
     return kUsage;

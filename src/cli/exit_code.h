@@ -12,6 +12,10 @@ enum ExitCode : int {
   kNotReachable = 4,        // the sidecar could not be reached or did not answer
   kTimedOut = 5,            // it did not happen in time, or the outcome is unknown
   kNotHolder = 6,           // the asked process does not hold the lease
+  // exec only, whose other codes are its command's own; the numbers are a shell's and `timeout`'s.
+  kExecFailed = 125,     // leasehold itself failed, or was stopped at once
+  kNotExecutable = 126,  // the command is no executable file
+  kNotFound = 127,       // there is no such command
 };
 
 }  // namespace leasehold::cli

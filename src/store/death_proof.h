@@ -35,6 +35,8 @@ class ProcessFile {
   // Removes the file, then drops the lock: in this order nobody can take its absence for a death.
   // Only when no record names this process as holder.
   void Retire(int root) &&;
+  // For a process that acts on this one's behalf and must keep the lock while it does.
+  int fd() const { return fd_.get(); }
 
  private:
   ProcessFile(Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -103,6 +104,10 @@ class LeaseStore {
   // kRefused when not.
   virtual void ProbeWrite(std::string_view lease, base::Duration timeout,
                           std::function<void(base::Status)> done) = 0;
+
+  // Descriptors whose locks prove to other instances that this process lives. A command that acts
+  // under a lease inherits them, so that nobody is told of a death while it still does. Borrowed.
+  virtual std::vector<int> DeathProofs() const { return {}; }
 
   virtual StoreStats stats() const = 0;
   virtual std::string Describe() const = 0;  // "redis at redis.internal:6379/0", no secrets
