@@ -86,6 +86,8 @@ void GateFrame::SetPeer(const Peer& peer) {
 void GateFrame::Leave(base::MonoTime until) {
   if (leaving_) return;
   leaving_ = true;
+  // Who connected before this would be reset.
+  if (listener_ != nullptr) listener_->AcceptWaiting();
   StopListening();
   core_.Leave(until);
   OnLeave();
@@ -204,7 +206,8 @@ bool GateFrame::Hold(HoldEntry& entry) {
   if (!core_.Hold(entry, Loop::Now())) {
     return false;
   }
-  if (!hold_timer_.armed()) ArmTimers();
+  // What forwards may have to ask the holder's gate again soon.
+  if (!hold_timer_.armed() || (options_.forwards() && !peer_timer_.armed())) ArmTimers();
   return true;
 }
 

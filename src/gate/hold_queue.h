@@ -25,6 +25,8 @@ class HoldEntry {
   // again (its admission failed, say) does not start a new wait.
   base::MonoTime hold_deadline() const { return deadline_; }
   void LeaveQueue();  // nothing happens if it is not held
+  // Other work begins in the same object (the next request of a connection): it may wait anew.
+  void ForgetDeadline() { deadline_ = base::MonoTime::Never(); }
 
  protected:
   ~HoldEntry() { LeaveQueue(); }

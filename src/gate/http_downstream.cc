@@ -24,11 +24,12 @@ constexpr base::Duration kContinueWait = base::Duration::Seconds(1);
 
 }  // namespace
 
-Downstream::Downstream(HttpGate& gate, std::unique_ptr<loop::Stream> stream)
+Downstream::Downstream(HttpGate& gate, std::unique_ptr<loop::Stream> stream, Origin origin)
     : gate_(gate),
       stream_(std::move(stream)),
       parser_(gate.request_limits()),
-      client_(stream_->peer_host()) {
+      client_(stream_->peer_host()),
+      from_peer_(origin == Origin::kPeer) {
   stream_->SetListener(this);
 }
 
@@ -36,7 +37,8 @@ Downstream::~Downstream() = default;
 
 void Downstream::Start() {
   last_active_ = gate_.host().loop.CachedNow();
-  SetDeadline(gate_.options().idle_timeout);
+  const Options& options = gate_.options();
+  SetDeadline(gate_.leaving() ? kHotWindow : from_peer_ ? PeerIdleTimeout() : options.idle_timeout);
   stream_->StartReading();
 }
 
@@ -104,9 +106,12 @@ void Downstream::OnClosed(const base::Error&) { Close(); }
 
 bool Downstream::RequestHasBody() const { return parser_.head().framing != Framing::kNone; }
 
+bool Downstream::MayRelay() { return forwarded_ || gate_.MayPass(); }
+
 bool Downstream::WantsInput() const {
   if (state_ == State::kIdle) return true;
   return state_ == State::kActive && !request_done_ && !awaiting_continue_ &&
+         !(forwarded_ && commit_due_) &&
          upstream_->stream().queued() <= gate_.options().buffer_bytes;
 }
 
@@ -161,9 +166,9 @@ void Downstream::HandleInput(std::string_view input) {
 
 // Moves what there is of the request to the upstream.
 void Downstream::RelayRequest(std::string_view& input) {
-  if (!gate_.MayPass()) return RefuseExpired();
+  if (!MayRelay()) return RefuseExpired();
   Outgoing out(upstream_->stream(), gate_.bytes_up_);
-  if (head_due_) AddRequestHead(out);
+  if (head_due_ && (forwarded_ || !commit_due_)) AddRequestHead(out, RewriteForPeer());
   const bool chunked = parser_.head().framing == Framing::kChunked;
   Event event = Event::kNeedMore;
   bool wants = WantsInput();
@@ -172,6 +177,7 @@ void Downstream::RelayRequest(std::string_view& input) {
     input.remove_prefix(step.consumed);
     event = step.event;
     if (event != Event::kBody) break;
+    if (head_due_) AddRequestHead(out, BodyRewrite::kKeep);
     body_begun_ = true;
     out.AddBody(step.body, chunked);
     wants = WantsInput();
@@ -209,23 +215,31 @@ void Downstream::OnInputPaused() {
   }
 }
 
-void Downstream::OnRequestHead() {
+void Downstream::StartRequest() {
   head_timed_ = false;
   has_head_ = true;
   started_ = gate_.host().loop.CachedNow();
   request_done_ = body_begun_ = retried_ = interim_ = false;
-  answer_begun_ = chunk_answer_ = close_after_ = counted_ = false;
+  answer_begun_ = chunk_answer_ = close_after_ = counted_ = commit_due_ = false;
   status_ = 0;
   sequence_ = 0;
-  deadline_ = base::MonoTime::Never();
+  deadline_ = sign_at_ = base::MonoTime::Never();
+  ForgetDeadline();
+}
+
+void Downstream::OnRequestHead() {
+  StartRequest();
   const proto::http1::RequestHead& head = parser_.head();
   awaiting_continue_ = head.expect_continue && RequestHasBody();
   // Not h2c: requests inside such a tunnel would pass unseen, with whatever Lease-* they claim.
   upgrade_ = head.upgrade && !RequestHasBody() &&
              base::ToLower(head.Find("upgrade")).find("h2c") == std::string::npos;
+  if (from_peer_) return OnPeerRequest();
+  if (head.lease_peers > 0) return RefuseLoop();
   const Decision decision = gate_.Admit(ticket_);
   if (decision.verdict == Verdict::kAdmit) return StartExchange();
   if (decision.verdict == Verdict::kRefuse) return AnswerRefusal(decision.refusal);
+  if (decision.verdict == Verdict::kForward) return StartForward(gate_.TakeProbe());
   if (gate_.Hold(*this)) {
     state_ = State::kHeld;
   } else {
@@ -244,13 +258,20 @@ void Downstream::OnRequestComplete() {
   if (!answer_begun_) SetDeadline(gate_.options().response_timeout);
 }
 
-void Downstream::AddRequestHead(Outgoing& out) {
+void Downstream::AddRequestHead(Outgoing& out, BodyRewrite body) {
   const proto::http1::RequestHead& head = parser_.head();
   ForwardContext context;
-  context.client = client_;
-  context.lease_fields = gate_.lease_fields();
-  if (sequence_ == 0) sequence_ = gate_.NextSequence();  // a retry keeps its number
-  context.sequence = sequence_;
+  if (!from_peer_) context.client = client_;
+  context.body = body;
+  if (forwarded_) {
+    context.peer_hello = gate_.peer_key_.HelloTo(gate_.core().route().peer().process_id);
+    context.say = say_;
+    ExpectSign();
+  } else {
+    context.lease_fields = gate_.lease_fields();
+    if (sequence_ == 0) sequence_ = gate_.NextSequence();  // a retry keeps its number
+    context.sequence = sequence_;
+  }
   context.default_host = gate_.default_host_;
   context.upgrade = upgrade_;
   gate_.request_head_.clear();
@@ -261,7 +282,13 @@ void Downstream::AddRequestHead(Outgoing& out) {
 }
 
 void Downstream::AddRequestEnd(Outgoing& out) {
-  if (parser_.head().framing != Framing::kChunked) return;
+  const bool chunked = parser_.head().framing == Framing::kChunked;
+  if (from_peer_ && head_due_) {  // nothing but this end has followed the head
+    const bool empty = !chunked || parser_.trailers().empty();
+    AddRequestHead(out, empty && chunked ? BodyRewrite::kEmpty : BodyRewrite::kKeep);
+    if (empty) return;
+  }
+  if (!chunked && RewriteForPeer() != BodyRewrite::kChunked) return;
   body_begun_ = true;
   gate_.scratch_.clear();
   AppendChunkedEnd(gate_.scratch_, parser_.trailers(), true);

@@ -1,11 +1,13 @@
-// Downstream: one client connection of an http gate, with the one exchange it has under way:
-// requests are answered in order, so the next one is parsed only when the last byte of the answer
-// before it is with the kernel. Owned by its HttpGate. http_downstream.cc: the connection and the
-// client's side; http_exchange.cc: the application's side; http_answers.cc: answers the gate gives
-// by itself. Invariants: an admitted request has a Ticket until its answer is with the kernel or it
-// is cut; a request that the application may have seen is sent again only if it is idempotent,
-// nothing of its body went out and a reused connection ended before one byte of the answer; an
-// answer is never ended in order unless it is complete.
+// Downstream: one connection of a client, or of another sidecar that forwards, to an http gate,
+// with the one exchange it has under way: requests are answered in order, so the next one is parsed
+// only when the last byte of the answer before it is with the kernel. Owned by its HttpGate.
+// http_downstream.cc: the connection and the client's side; http_exchange.cc: the application's
+// side; http_answers.cc: answers the gate gives by itself; http_ends.cc: time-outs and ends;
+// http_forward.cc: an exchange that goes to the holder's gate; http_peer.cc: one that came from
+// another sidecar. Invariants: an admitted request has a Ticket until its answer is with the kernel
+// or it is cut; a request that an application may have seen is sent again only if it is idempotent,
+// nothing of its body went out and nothing of the answer came; an answer is never ended in order
+// unless it is complete.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +17,7 @@
 
 #include "base/time.h"
 #include "gate/gate_core.h"
+#include "gate/http_headers.h"
 #include "gate/http_upstream.h"
 #include "loop/connect.h"
 #include "loop/stream.h"
@@ -24,21 +27,28 @@ namespace leasehold::gate {
 
 class HttpGate;
 class Outgoing;
+enum class PeerCheck : uint8_t;
+
+// Who connected: a client to listen, or another sidecar to peer_listen.
+enum class Origin : uint8_t { kClient, kPeer };
 
 class Downstream final : public loop::StreamListener, public HoldEntry, private UpstreamUser {
  public:
-  Downstream(HttpGate& gate, std::unique_ptr<loop::Stream> stream);
+  Downstream(HttpGate& gate, std::unique_ptr<loop::Stream> stream, Origin origin);
   ~Downstream() override;
 
   void Start();
   // Over max_connections: says so and closes.
   void RefuseConnection();
-  // A held request is admitted, or has waited in vain.
+  // A held request is admitted, goes to the holder's gate, or has waited in vain.
   void Serve(Ticket ticket);
+  void Forward(bool probe);
   void RefuseHeld(Refusal reason);
   // The valve went to draining or closed. A connection between two requests is closed at once if
   // nothing came for a while, else told on its next answer. `cut`: what is in flight ends here.
   void OnShut(bool lost, bool cut);
+  // The process is going away: the same for whoever is between two requests.
+  void OnLeave();
   void OnSweep(base::MonoTime now);
   // The gate is being destroyed (the process ends): who got no byte of an answer, held ones too, is
   // refused; an answer under way is cut, so that it does not look complete.
@@ -72,16 +82,18 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   void HandleInput(std::string_view input);
   bool WantsInput() const;
   void RelayRequest(std::string_view& input);
-  void RefuseExpired();
   void Stash(std::string_view rest);
   void ResumeInput();  // what was stashed
   void UpdateReading();
   void OnRequestHead();
   void OnRequestComplete();
   void OnInputPaused();  // everything there is was parsed
-  void AddRequestHead(Outgoing& out);
+  void StartRequest();   // forgets the one before
+  void AddRequestHead(Outgoing& out, BodyRewrite body);
   void AddRequestEnd(Outgoing& out);
   bool RequestHasBody() const;
+  // May bytes go either way between the two sides? What is forwarded needs no permit of ours.
+  bool MayRelay();
 
   // ---- the application (http_exchange.cc) ----
   void StartExchange();
@@ -105,14 +117,44 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   void FinishExchange();
   void LeaveUpstream(bool reset);
 
+  // ---- the holder's gate (http_forward.cc) ----
+  void StartForward(bool probe);
+  void EndForward();
+  void OnPeerConnected(base::Result<std::unique_ptr<loop::Stream>> result);
+  bool OnPeerHead();       // false: this exchange does not go on here
+  void OnPeerAdmission();  // said, by a 199 or an answer
+  void PeerFailed(const char* what);
+  void ExpectSign();  // of life, from now on within a time
+  void PeerSilent();
+  void AnswerPeerRefused();
+  void PeerTooLate();
+  // Nothing of it was executed, or it may be executed twice: to whoever takes it, or held again.
+  void RouteAgain();
+  BodyRewrite RewriteForPeer() const;
+
+  // ---- another sidecar (http_peer.cc) ----
+  void OnPeerRequest();
+  void RefusePeer(PeerCheck check);
+  void RefuseLoop();
+  void SayAdmitted();
+
   // ---- answers of our own, and ends (http_answers.cc) ----
   void AnswerRefusal(Refusal reason);
+  void RefuseUnsent(Refusal reason);  // nothing of it went to the application
+  void AnswerNotAdmitted(Refusal reason);
+  void RefuseExpired();
   void AnswerParseError();
-  void Answer(int status, std::string_view type, std::string_view detail);
+  // `peer_mark`: to a sidecar, or to whoever sent Lease-Peer (peer_hello.h); "": as it is usual.
+  void Answer(int status, std::string_view type, std::string_view detail,
+              std::string_view peer_mark = {});
   bool RequestArrivedWhole();
   void Cut();    // both sides, with RST: what is out must not look complete
   void Close();  // the client's side in order; the upstream is dropped
   void BeginLinger();
+  void CloseIdle(bool at_once);  // unless it is hot: then it is told on its next answer
+  bool Stays() const;            // may another request follow?
+  base::Duration IdleTimeout() const;
+  base::Duration PeerIdleTimeout() const;
   void SetDeadline(base::Duration d);
   void OnDeadline();
   void OnStalled();
@@ -123,6 +165,7 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   std::unique_ptr<loop::Stream> stream_;
   proto::http1::RequestParser parser_;
   const std::string client_;  // address without port
+  const bool from_peer_;
 
   State state_ = State::kIdle;
   bool has_head_ = false;           // the request's head is complete and right
@@ -140,11 +183,25 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   bool chunk_answer_ = false;  // the answer's body goes to the client in chunks
   bool close_after_ = false;   // Connection: close was said
   bool counted_ = false;       // the answer is counted
+  // Forwarded to the holder's gate; of these only while forwarded_: it is the probe of its route,
+  // it asks for its admission to be said, it was said.
+  bool forwarded_ = false;
+  bool probe_ = false;
+  bool say_ = false;
+  bool admitted_ = false;
+  // Toward a peer: nothing but the head goes before it said the admission. From a peer: nothing
+  // goes to the application before something followed the head, which proves that the peer knows
+  // of its admission, and so will not send the request again.
+  bool commit_due_ = false;
   int status_ = 0;
   uint64_t sequence_ = 0;
+  uint64_t route_generation_ = 0;
+  uint64_t pool_generation_ = 0;
   size_t stalled_bytes_ = 0;  // queued toward the client when the deadline was set
   size_t linger_bytes_ = 0;
   base::MonoTime deadline_ = base::MonoTime::Never();
+  // Toward a peer: when a sign of life must have come. From a peer: when one is to be given.
+  base::MonoTime sign_at_ = base::MonoTime::Never();
   base::MonoTime started_;      // when the head was complete
   base::MonoTime last_active_;  // when the last answer was done
   Ticket ticket_;

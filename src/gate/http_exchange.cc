@@ -5,6 +5,7 @@
 #include "gate/http_gate.h"
 #include "gate/http_headers.h"
 #include "gate/http_outgoing.h"
+#include "gate/peer_hello.h"
 
 namespace leasehold::gate {
 
@@ -27,7 +28,10 @@ void Downstream::Connect() {
   deadline_ = base::MonoTime::Never();  // connecting has its own
   loop::ConnectOptions options;
   options.timeout = gate_.options().connect_timeout;
-  connecting_ = loop::Connect(gate_.host().loop, gate_.options().upstream, options,
+  if (forwarded_) options.timeout = base::Min(options.timeout, HttpGate::kPeerPatience);
+  const base::Address& address =
+      forwarded_ ? gate_.core().route().peer().address : gate_.options().upstream;
+  connecting_ = loop::Connect(gate_.host().loop, address, options,
                               [this](base::Result<std::unique_ptr<loop::Stream>> result) {
                                 OnConnected(std::move(result));
                               });
@@ -35,6 +39,7 @@ void Downstream::Connect() {
 
 void Downstream::OnConnected(base::Result<std::unique_ptr<loop::Stream>> result) {
   connecting_.reset();
+  if (forwarded_) return OnPeerConnected(std::move(result));
   if (!result.ok()) {
     const bool late = result.error().code == base::ErrorCode::kTimeout;
     gate_.NoteUpstreamTrouble(result.error().message);
@@ -55,13 +60,15 @@ void Downstream::Attach(Upstream& upstream) {
 
 void Downstream::LeaveUpstream(bool reset) {
   if (upstream_ == nullptr) return;
-  gate_.pool_.Drop(*std::exchange(upstream_, nullptr), reset);
+  Upstream& upstream = *std::exchange(upstream_, nullptr);
+  upstream.pool().Drop(upstream, reset);
 }
 
 // ---- the answer ----
 
 void Downstream::OnUpstreamData(std::string_view bytes) {
-  if (!gate_.MayPass()) return Cut();
+  if (!MayRelay()) return Cut();
+  if (head_due_) return UpstreamFailed("it spoke before it was asked");
   upstream_->NoteAnswered();
   Outgoing out(*stream_, gate_.bytes_down_);
   proto::http1::ResponseParser& parser = upstream_->parser();
@@ -86,6 +93,10 @@ void Downstream::OnUpstreamData(std::string_view bytes) {
 // False: this exchange does not go on here.
 bool Downstream::OnResponseHead(Outgoing& out, std::string_view rest) {
   const ResponseHead& head = upstream_->parser().head();
+  if (forwarded_) {
+    if (!OnPeerHead()) return false;
+    if (interim_) return true;  // a 199, which is not the application's
+  }
   if (head.status == 101) {
     if (upgrade_ && head.upgrade && !awaiting_continue_) {
       BeginTunnel(rest);
@@ -104,7 +115,9 @@ bool Downstream::RelayInterim(Outgoing& out) {
   const ResponseHead& head = upstream_->parser().head();
   if (parser_.head().version_minor == 1) {  // HTTP/1.0 knows no interim answers
     gate_.response_head_.clear();
-    AppendResponseHead(gate_.response_head_, head, {});
+    AnswerContext context;
+    if (from_peer_) context.peer_mark = kPeerAnswer;
+    AppendResponseHead(gate_.response_head_, head, context);
     out.AddHead(gate_.response_head_);
     out.Flush();
   }
@@ -120,17 +133,19 @@ void Downstream::RelayFinal(Outgoing& out) {
   const proto::http1::RequestHead& request = parser_.head();
   const bool unsized = head.framing == Framing::kChunked || head.framing == Framing::kUntilClose;
   chunk_answer_ = unsized && request.version_minor == 1;
-  close_after_ = !request.keep_alive || !request_done_ || !gate_.open() ||
+  close_after_ = !request.keep_alive || !request_done_ || !Stays() ||
                  (client_ended_ && pending_.empty()) || (unsized && !chunk_answer_);
   status_ = head.status;
   AnswerContext context;
   context.chunked = chunk_answer_;
   context.close = close_after_;
   context.keep_alive_10 = request.version_minor == 0 && !close_after_;
+  if (from_peer_) context.peer_mark = kPeerAnswer;
   gate_.response_head_.clear();
   AppendResponseHead(gate_.response_head_, head, context);
   out.AddHead(gate_.response_head_);
   answer_begun_ = true;
+  sign_at_ = base::MonoTime::Never();
 }
 
 void Downstream::AfterResponseBytes() {
@@ -152,7 +167,8 @@ void Downstream::FinishResponse(Outgoing& out, bool clean) {
   }
   out.Flush();
   if (clean && head.keep_alive && request_done_ && upstream_->stream().queued() == 0) {
-    gate_.pool_.Keep(*std::exchange(upstream_, nullptr));
+    Upstream& upstream = *std::exchange(upstream_, nullptr);
+    upstream.pool().Keep(upstream);
   } else {
     LeaveUpstream(false);
   }
@@ -163,17 +179,17 @@ void Downstream::OnUpstreamEnd() {
   if (upstream_->parser().Finish().event != Event::kComplete) {
     return UpstreamFailed("it ended the connection before its answer was complete");
   }
-  if (!gate_.MayPass()) return Cut();
+  if (!MayRelay()) return Cut();
   Outgoing out(*stream_, gate_.bytes_down_);
   FinishResponse(out, false);
 }
 
 void Downstream::OnUpstreamBroken() {
-  if (!gate_.MayPass()) return Cut();  // perhaps by us: MaySendUpstream said no
+  if (!MayRelay()) return Cut();  // perhaps by us: MaySendUpstream said no
   UpstreamFailed("it reset the connection");
 }
 
-bool Downstream::MaySendUpstream() { return gate_.MayPass(); }
+bool Downstream::MaySendUpstream() { return MayRelay(); }
 
 void Downstream::OnUpstreamDrained() {
   if (state_ == State::kActive && !request_done_ && !awaiting_continue_) ResumeInput();
@@ -187,6 +203,7 @@ bool Downstream::MayRetry() const {
 }
 
 void Downstream::UpstreamFailed(const char* what) {
+  if (forwarded_) return PeerFailed(what);
   if (MayRetry()) {
     retried_ = true;
     gate_.retries_.Add();
@@ -201,26 +218,28 @@ void Downstream::UpstreamFailed(const char* what) {
 // ---- tunnels ----
 
 void Downstream::BeginTunnel(std::string_view rest) {
-  const GateCore& core = gate_.core();
-  if (core.valve() == lease::Valve::kDraining && loop::Loop::Now() >= core.tunnels_end()) {
-    gate_.core().CountRefusal(Refusal::kDraining);
-    return AnswerRefusal(Refusal::kDraining);
+  const std::optional<Refusal> refusal = gate_.RefusesTunnel(forwarded_);
+  if (refusal) {
+    gate_.core().CountRefusal(*refusal);
+    return AnswerRefusal(*refusal);
   }
   // Only a client that read nothing of interim answers, or an application that switched before it
   // had read the request, can leave something queued here.
   if (stream_->queued() > 0 || upstream_->stream().queued() > 0) return Cut();
   AnswerContext context;
   context.upgrade = true;
+  if (from_peer_) context.peer_mark = kPeerAnswer;
   std::string to_client;
   AppendResponseHead(to_client, upstream_->parser().head(), context);
   to_client += rest;
   status_ = 101;
   gate_.CountAnswer(status_, gate_.host().loop.CachedNow() - started_);
-  std::unique_ptr<loop::Stream> application =
-      gate_.pool_.TakeStream(*std::exchange(upstream_, nullptr));
+  Upstream& upstream = *std::exchange(upstream_, nullptr);
+  std::unique_ptr<loop::Stream> application = upstream.pool().TakeStream(upstream);
   const int application_fd = application->Detach();
   const int client_fd = stream_->Detach();
-  gate_.StartTunnel(std::move(ticket_), client_fd, application_fd, pending_, to_client);
+  if (forwarded_) gate_.CountForwarded();
+  gate_.StartTunnel(std::move(ticket_), forwarded_, client_fd, application_fd, pending_, to_client);
   Close();
 }
 
@@ -230,6 +249,7 @@ void Downstream::BeginTunnel(std::string_view rest) {
 void Downstream::AnswerSent() {
   gate_.CountAnswer(status_, gate_.host().loop.CachedNow() - started_);
   counted_ = true;
+  if (forwarded_) gate_.CountForwarded();
   if (stream_->queued() == 0) return FinishExchange();
   state_ = State::kFlushing;
   stalled_bytes_ = stream_->queued();
@@ -238,11 +258,12 @@ void Downstream::AnswerSent() {
 
 void Downstream::FinishExchange() {
   gate_.Finished(ticket_);
+  EndForward();
   has_head_ = false;
   last_active_ = gate_.host().loop.CachedNow();
   if (close_after_ || (client_ended_ && pending_.empty())) return BeginLinger();
   state_ = State::kIdle;
-  SetDeadline(gate_.open() ? gate_.options().idle_timeout : kHotWindow);
+  SetDeadline(IdleTimeout());
   if (!in_input_ && !pending_.empty()) ResumeInput();
 }
 

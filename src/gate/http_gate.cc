@@ -19,9 +19,10 @@ constexpr size_t kOverLimitMax = 64;
 constexpr base::Duration kTroubleInterval = base::Duration::Seconds(1);
 
 // A quarter of the shortest time-out: none is late by more than that. At most a second, for idle
-// cost.
+// cost; between sidecars, whose signs of life are a matter of three seconds, a quarter of one.
 base::Duration SweepInterval(const Options& options) {
-  base::Duration shortest = base::Duration::Seconds(4);
+  const bool peers = options.forwards() || !options.peer_listen.empty();
+  base::Duration shortest = base::Duration::Seconds(peers ? 1 : 4);
   for (const base::Duration d : {options.head_timeout, options.idle_timeout, options.body_timeout,
                                  options.response_timeout, options.upstream_idle_timeout}) {
     shortest = base::Min(shortest, d);
@@ -39,7 +40,9 @@ constexpr std::string_view kRequestsHelp = "Requests answered by a gate, by clas
 
 HttpGate::HttpGate(const Options& options, Host host_in)
     : GateFrame(options, std::move(host_in), "http"),
-      pool_(host().loop, options),
+      pool_(host().loop, options, options.upstream_idle_timeout),
+      peer_pool_(host().loop, options, kPeerIdle),
+      peer_key_(host().peer_secret, host().lease, options.name, host().process_id),
       sweep_timer_(host().loop, [this] { Sweep(); }),
       sweep_interval_(SweepInterval(options)),
       default_host_(DefaultHost(options.upstream)),
@@ -51,7 +54,14 @@ HttpGate::HttpGate(const Options& options, Host host_in)
           "leasehold_gate_request_seconds", "From a request's head to its answer's last byte.",
           {{"gate", options.name}, {"lease", host().lease}}, observe::LatencyBounds())),
       trouble_limit_(kTroubleInterval),
+      peer_trouble_limit_(kTroubleInterval),
+      peer_refused_limit_(kTroubleInterval),
       self_(std::make_shared<HttpGate*>(this)) {
+  if (options.forwards()) {
+    forwarded_total_ = &host().metrics.AddCounter(
+        "leasehold_gate_forwarded_total", "Requests that the holder's gate answered.",
+        {{"gate", options.name}, {"lease", host().lease}});
+  }
   constexpr std::array<const char*, 6> kClasses = {"cut", "1xx", "2xx", "3xx", "4xx", "5xx"};
   for (size_t i = 0; i < kClasses.size(); ++i) {
     answers_[i] = &host().metrics.AddCounter(
@@ -62,10 +72,13 @@ HttpGate::HttpGate(const Options& options, Host host_in)
 
 HttpGate::~HttpGate() {
   while (!downstreams_.empty()) downstreams_.back()->EndWithGate();
-  CloseTunnels(true);
+  CloseTunnels(Which::kAll, true);
 }
 
-base::Status HttpGate::Start() { return Listen(); }
+base::Status HttpGate::Start() {
+  const base::Status status = ListenForPeers();
+  return status.ok() ? Listen() : status;
+}
 
 // ---- the valve ----
 
@@ -76,7 +89,7 @@ base::Status HttpGate::OnValve(const ValveChange& change) {
   // From the back: a connection that closes moves the last one into its place.
   for (size_t i = downstreams_.size(); i-- > 0;)
     downstreams_[i]->OnShut(closed && change.lost, cut);
-  if (cut) CloseTunnels(change.lost);
+  if (cut) CloseTunnels(Which::kAdmitted, change.lost);
   if (closed) pool_.DropIdle();
   return {};
 }
@@ -93,28 +106,45 @@ void HttpGate::Refuse(HoldEntry& entry, Refusal reason) {
   static_cast<Downstream&>(entry).RefuseHeld(reason);
 }
 
-void HttpGate::Forward(HoldEntry& entry, bool /*probe*/) { Refuse(entry, Refusal::kClosed); }
-void HttpGate::OnPeerAccepted(int fd, std::string peer) {
-  loop::AdoptSocket(host().loop, fd, std::move(peer)).reset();
+void HttpGate::Forward(HoldEntry& entry, bool probe) {
+  static_cast<Downstream&>(entry).Forward(probe);
 }
-void HttpGate::OnNewPeer() {}
-void HttpGate::OnLeave() {}
+
+void HttpGate::OnNewPeer() { peer_pool_.Retire(); }
+
+void HttpGate::OnLeave() {
+  forwarded_tunnels_end_ = Loop::Now() + host().drain_tunnels;
+  for (size_t i = downstreams_.size(); i-- > 0;) downstreams_[i]->OnLeave();
+  if (!tunnels_.empty()) ArmSweep();
+}
+
+uint64_t HttpGate::forwarding() const {
+  return forwarding_ +
+         static_cast<uint64_t>(std::count_if(tunnels_.begin(), tunnels_.end(),
+                                             [](const auto& tunnel) { return tunnel->forwarded; }));
+}
 
 // ---- connections ----
 
-void HttpGate::OnAccepted(int fd, std::string peer) { Adopt(fd, std::move(peer), false); }
+void HttpGate::OnAccepted(int fd, std::string peer) {
+  Adopt(fd, std::move(peer), Origin::kClient, false);
+}
+
+void HttpGate::OnPeerAccepted(int fd, std::string peer) {
+  Adopt(fd, std::move(peer), Origin::kPeer, false);
+}
 
 void HttpGate::OnOverLimit(int fd, std::string peer) {
   if (connections() < options().max_connections + kOverLimitMax) {
-    Adopt(fd, std::move(peer), true);
+    Adopt(fd, std::move(peer), Origin::kClient, true);
   } else {
     loop::AdoptSocket(host().loop, fd, std::move(peer)).reset();
   }
 }
 
-void HttpGate::Adopt(int fd, std::string peer, bool over_limit) {
-  downstreams_.push_back(
-      std::make_unique<Downstream>(*this, loop::AdoptSocket(host().loop, fd, std::move(peer))));
+void HttpGate::Adopt(int fd, std::string peer, Origin origin, bool over_limit) {
+  downstreams_.push_back(std::make_unique<Downstream>(
+      *this, loop::AdoptSocket(host().loop, fd, std::move(peer)), origin));
   Downstream& downstream = *downstreams_.back();
   downstream.index_ = downstreams_.size() - 1;
   ArmSweep();
@@ -136,6 +166,7 @@ void HttpGate::Bury(Downstream& downstream) {
     downstreams_[index]->index_ = index;
   }
   downstreams_.pop_back();
+  ConnectionEnded();
   if (buried_.size() > 1) return;  // posted already
   host().loop.Post([weak = std::weak_ptr<HttpGate*>(self_)] {
     if (auto self = weak.lock()) (*self)->buried_.clear();
@@ -150,22 +181,37 @@ void HttpGate::Sweep() {
   const base::MonoTime now = host().loop.CachedNow();
   for (size_t i = downstreams_.size(); i-- > 0;) downstreams_[i]->OnSweep(now);
   pool_.Sweep(now);
-  if (!downstreams_.empty() || pool_.size() > 0) ArmSweep();
+  peer_pool_.Sweep(now);
+  if (now >= forwarded_tunnels_end_) CloseTunnels(Which::kForwarded, false);
+  const bool tunnels_due = !forwarded_tunnels_end_.is_never() && !tunnels_.empty();
+  if (!downstreams_.empty() || pool_.size() > 0 || peer_pool_.size() > 0 || tunnels_due) {
+    ArmSweep();
+  }
 }
 
 // ---- tunnels ----
 
-void HttpGate::StartTunnel(Ticket ticket, int client_fd, int application_fd,
+std::optional<Refusal> HttpGate::RefusesTunnel(bool forwarded) const {
+  const base::MonoTime now = Loop::Now();
+  if (forwarded) {
+    return now >= forwarded_tunnels_end_ ? std::optional(Refusal::kLeaving) : std::nullopt;
+  }
+  const bool draining = core().valve() == Valve::kDraining && now >= core().tunnels_end();
+  return draining ? std::optional(Refusal::kDraining) : std::nullopt;
+}
+
+void HttpGate::StartTunnel(Ticket ticket, bool forwarded, int client_fd, int application_fd,
                            std::string_view to_application, std::string_view to_client) {
   auto tunnel = std::make_unique<Tunnel>();
   Tunnel* raw = tunnel.get();
   tunnel->ticket = std::move(ticket);
+  tunnel->forwarded = forwarded;
   loop::RelayOptions relay_options;
   relay_options.buffer_bytes = options().buffer_bytes;
   relay_options.idle_timeout = options().tunnel_idle_timeout;
   tunnel->relay = loop::Relay::Start(
       host().loop, client_fd, application_fd, to_application, to_client, relay_options,
-      [this] { return MayPass(); },
+      [this, forwarded] { return forwarded || MayPass(); },
       [this, raw](const base::Status&, const loop::RelayStats& stats) { TunnelDone(*raw, stats); });
   tunnels_.push_back(std::move(tunnel));
 }
@@ -179,23 +225,32 @@ void HttpGate::TunnelDone(Tunnel& tunnel, const loop::RelayStats& stats) {
   CHECK(it != tunnels_.end(), "a tunnel is in its gate's table");
   buried_tunnels_.push_back(std::move(*it));
   tunnels_.erase(it);
+  ConnectionEnded();
   if (buried_tunnels_.size() > 1) return;  // posted already
   host().loop.Post([weak = std::weak_ptr<HttpGate*>(self_)] {
     if (auto self = weak.lock()) (*self)->buried_tunnels_.clear();
   });
 }
 
-void HttpGate::CutTunnels() { CloseTunnels(false); }
+void HttpGate::CutTunnels() { CloseTunnels(Which::kAdmitted, false); }
 
-void HttpGate::CloseTunnels(bool reset) {
-  for (const auto& tunnel : tunnels_) {
+void HttpGate::CloseTunnels(Which which, bool reset) {
+  // Those that stay come first.
+  const auto first =
+      std::stable_partition(tunnels_.begin(), tunnels_.end(), [which](const auto& tunnel) {
+        return which != Which::kAll && tunnel->forwarded != (which == Which::kForwarded);
+      });
+  if (first == tunnels_.end()) return;
+  for (auto it = first; it != tunnels_.end(); ++it) {
+    Tunnel* const tunnel = it->get();
     if (reset) tunnel->relay->ResetOnClose();
     const loop::RelayStats stats = tunnel->relay->stats();
     tunnel_bytes_up_ += stats.a_to_b;
     tunnel_bytes_down_ += stats.b_to_a;
     Finished(tunnel->ticket);
   }
-  tunnels_.clear();
+  tunnels_.erase(first, tunnels_.end());
+  ConnectionEnded();
 }
 
 // ---- what connections share ----
@@ -213,6 +268,24 @@ std::string_view HttpGate::lease_fields() {
 void HttpGate::CountAnswer(int status, base::Duration latency) {
   answers_[static_cast<size_t>(std::min(status / 100, 5))]->Add();
   latency_.Observe(latency.seconds());
+}
+
+void HttpGate::NotePeerTrouble(std::string_view what) {
+  uint64_t suppressed = 0;
+  if (!peer_trouble_limit_.Allow(Loop::Now(), &suppressed)) return;
+  host().log.Warn("gate.peer", "the holder's gate failed a forwarded request",
+                  {{"gate", options().name},
+                   {"peer", core().route().peer().address.ToString()},
+                   {"error", what},
+                   {"suppressed", suppressed}});
+}
+
+void HttpGate::NotePeerRefused(std::string_view from, std::string_view why) {
+  uint64_t suppressed = 0;
+  if (!peer_refused_limit_.Allow(Loop::Now(), &suppressed)) return;
+  host().log.Warn(
+      "gate.peer", "refused what another sidecar forwarded",
+      {{"gate", options().name}, {"from", from}, {"error", why}, {"suppressed", suppressed}});
 }
 
 void HttpGate::NoteUpstreamTrouble(std::string_view what) {

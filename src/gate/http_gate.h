@@ -1,19 +1,22 @@
-// HttpGate: the inbound HTTP/1 reverse proxy (DESIGN 4). It owns the client connections
-// (Downstream), the pool of application connections and the tunnels; admission and its counting are
-// GateFrame's. One coarse sweep timer serves all time-outs: connections carry deadlines, none has a
-// timer of its own. Invariant: nothing is admitted and no byte goes either way between client and
-// application without a fresh look at the permit.
+// HttpGate: the inbound HTTP/1 reverse proxy (DESIGN 4). It owns the connections of clients and of
+// other sidecars (Downstream), the pools of connections to the application and to the holder's
+// gate, and the tunnels; admission and its counting are GateFrame's. One coarse sweep timer serves
+// all time-outs: connections carry deadlines, none has a timer of its own. Invariant: nothing is
+// admitted and no byte goes either way between client and application without a fresh look at the
+// permit; what goes to the holder's gate needs none of ours, because it is looked at there.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gate/gate_frame.h"
 #include "gate/http_downstream.h"
 #include "gate/http_upstream.h"
+#include "gate/peer_hello.h"
 #include "loop/relay.h"
 
 namespace leasehold::gate {
@@ -28,8 +31,14 @@ class HttpGate final : public GateFrame {
  private:
   friend class Downstream;  // one machine in two parts: the connection and what all share
 
+  // How long the holder's gate may be silent, while it connects and before it answers.
+  static constexpr base::Duration kPeerPatience = base::Duration::Seconds(3);
+  // Kept connections to it; it keeps them longer (http_ends.cc).
+  static constexpr base::Duration kPeerIdle = base::Duration::Seconds(10);
+
   struct Tunnel {
     Ticket ticket;
+    bool forwarded = false;  // has no ticket: its work is the holder's
     std::unique_ptr<loop::Relay> relay;
   };
 
@@ -43,7 +52,7 @@ class HttpGate final : public GateFrame {
   void OnPeerAccepted(int fd, std::string peer) override;
   void OnNewPeer() override;
   void OnLeave() override;
-  uint64_t forwarding() const override { return 0; }
+  uint64_t forwarding() const override;
   void CutTunnels() override;
   uint64_t connections() const override { return downstreams_.size() + tunnels_.size(); }
   uint64_t bytes_to_upstream() const override;
@@ -57,25 +66,35 @@ class HttpGate final : public GateFrame {
   uint64_t NextSequence() { return ++*(host().sequence != nullptr ? host().sequence : &sequence_); }
   void CountAnswer(int status, base::Duration latency);
   void CountCut() { answers_[0]->Add(); }
+  void CountForwarded() { forwarded_total_->Add(); }
   void NoteUpstreamTrouble(std::string_view what);
+  void NotePeerTrouble(std::string_view what);
+  void NotePeerRefused(std::string_view from, std::string_view why);
+  // Why a tunnel may not begin now; nothing: it may.
+  std::optional<Refusal> RefusesTunnel(bool forwarded) const;
   void Bury(Downstream& downstream);
-  void StartTunnel(Ticket ticket, int client_fd, int application_fd,
+  void StartTunnel(Ticket ticket, bool forwarded, int client_fd, int application_fd,
                    std::string_view to_application, std::string_view to_client);
   proto::http1::Limits request_limits() const;
 
-  void Adopt(int fd, std::string peer, bool over_limit);
+  void Adopt(int fd, std::string peer, Origin origin, bool over_limit);
   void TunnelDone(Tunnel& tunnel, const loop::RelayStats& stats);
-  void CloseTunnels(bool reset);
+  enum class Which : uint8_t { kAdmitted, kForwarded, kAll };
+  void CloseTunnels(Which which, bool reset);
   void Sweep();
   void ArmSweep();
 
   UpstreamPool pool_;
+  UpstreamPool peer_pool_;
+  PeerKey peer_key_;
   std::vector<std::unique_ptr<Downstream>> downstreams_;
   std::vector<std::unique_ptr<Downstream>> buried_;  // closed inside their own callbacks
   std::vector<std::unique_ptr<Tunnel>> tunnels_;
   std::vector<std::unique_ptr<Tunnel>> buried_tunnels_;
   loop::Timer sweep_timer_;
   const base::Duration sweep_interval_;
+  base::MonoTime forwarded_tunnels_end_ = base::MonoTime::Never();  // of a gate that leaves
+  uint64_t forwarding_ = 0;                                         // tunnels not counted
 
   std::string lease_fields_;
   uint64_t lease_fields_token_ = 0;
@@ -89,12 +108,15 @@ class HttpGate final : public GateFrame {
 
   std::array<observe::Counter*, 6> answers_{};  // by status class; [0]: cut
   observe::Counter& retries_;
+  observe::Counter* forwarded_total_ = nullptr;  // of a gate that forwards
   observe::Histogram& latency_;
   uint64_t bytes_up_ = 0;
   uint64_t bytes_down_ = 0;
   uint64_t tunnel_bytes_up_ = 0;  // of tunnels that are over
   uint64_t tunnel_bytes_down_ = 0;
   observe::RateLimit trouble_limit_;
+  observe::RateLimit peer_trouble_limit_;
+  observe::RateLimit peer_refused_limit_;
   std::shared_ptr<HttpGate*> self_;  // for posted work
 };
 

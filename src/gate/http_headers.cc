@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "gate/peer_hello.h"
 #include "proto/http1_write.h"
 
 namespace leasehold::gate {
@@ -24,6 +25,7 @@ void Append(std::string& out, const Header& header) {
 // Headers that mean nothing beyond one hop, and those rewritten below.
 bool IsHopByHop(HeaderId id) {
   switch (id) {
+    case HeaderId::kLeasePeer:
     case HeaderId::kConnection:
     case HeaderId::kKeepAlive:
     case HeaderId::kProxyConnection:
@@ -86,14 +88,35 @@ void AppendForwardedFor(std::string& out, const proto::http1::RequestHead& head,
   out.append(client).append(kCrlf);
 }
 
-void AppendOurs(std::string& out, const proto::http1::RequestHead& head,
-                const ForwardContext& context, const Forwarded& seen) {
-  if (!seen.proto) out += "X-Forwarded-Proto: http\r\n";
-  if (!seen.host && !head.host.empty()) AppendHeader(out, "X-Forwarded-Host", head.host);
+void AppendStamp(std::string& out, const ForwardContext& context) {
+  if (!context.peer_hello.empty()) {
+    out.append(kPeerHeader).append(": ").append(context.peer_hello);
+    if (context.say) out += kPeerSay;
+    out += kCrlf;
+    return;
+  }
   out += kVia;
   out += context.lease_fields;
   AppendHeader(out, "Lease-Sequence", context.sequence);
-  if (head.framing == Framing::kChunked) out += "Transfer-Encoding: chunked\r\n";
+}
+
+void AppendFraming(std::string& out, Framing framing, BodyRewrite body) {
+  if (body == BodyRewrite::kEmpty) {
+    out += "Content-Length: 0\r\n";
+  } else if (framing == Framing::kChunked || body == BodyRewrite::kChunked) {
+    out += "Transfer-Encoding: chunked\r\n";
+  }
+}
+
+void AppendOurs(std::string& out, const proto::http1::RequestHead& head,
+                const ForwardContext& context, const Forwarded& seen) {
+  if (!context.client.empty()) {
+    AppendForwardedFor(out, head, context.client);
+    if (!seen.proto) out += "X-Forwarded-Proto: http\r\n";
+    if (!seen.host && !head.host.empty()) AppendHeader(out, "X-Forwarded-Host", head.host);
+  }
+  AppendStamp(out, context);
+  AppendFraming(out, head.framing, context.body);
   if (context.upgrade) {
     AppendHeader(out, "Upgrade", head.Find("upgrade"));
     out += "Connection: Upgrade\r\n";
@@ -124,11 +147,16 @@ void AppendRequestHead(std::string& out, const proto::http1::RequestHead& head,
   for (const Header& header : head.headers) {
     switch (header.id) {
       case HeaderId::kHost:
-      case HeaderId::kLease: continue;
+      case HeaderId::kLease:
+      case HeaderId::kLeasePeer: continue;
       case HeaderId::kContentLength:
-        AppendHeader(out, "Content-Length", head.content_length);
+        if (context.body == BodyRewrite::kKeep) {
+          AppendHeader(out, "Content-Length", head.content_length);
+        }
         continue;
-      case HeaderId::kXForwardedFor: continue;  // AppendForwardedFor
+      case HeaderId::kXForwardedFor:
+        if (context.client.empty()) Append(out, header);  // else AppendForwardedFor
+        continue;
       case HeaderId::kXForwardedHost: TakeForwarded(out, header, seen.host); continue;
       case HeaderId::kXForwardedProto: TakeForwarded(out, header, seen.proto); continue;
       case HeaderId::kTe:
@@ -141,7 +169,6 @@ void AppendRequestHead(std::string& out, const proto::http1::RequestHead& head,
     }
     if (!IsHopByHop(header.id) && !IsNamedHop(head, header)) Append(out, header);
   }
-  AppendForwardedFor(out, head, context.client);
   AppendOurs(out, head, context, seen);
 }
 
@@ -156,7 +183,11 @@ void AppendResponseHead(std::string& out, const proto::http1::ResponseHead& head
     if (header.id == HeaderId::kContentLength && !MayHaveContentLength(head.status)) continue;
     if (!IsHopByHop(header.id) && !IsNamedHop(head, header)) Append(out, header);
   }
-  out += kVia;
+  if (context.peer_mark.empty()) {
+    out += kVia;
+  } else {
+    AppendHeader(out, kPeerHeader, context.peer_mark);
+  }
   if (context.chunked) out += "Transfer-Encoding: chunked\r\n";
   if (context.upgrade) {
     out += "Connection: Upgrade\r\n";

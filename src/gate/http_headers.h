@@ -1,7 +1,9 @@
-// Rewriting of HTTP heads between client and application, in one pass over what the parser
-// recognised: hop-by-hop headers go, ours come. Pure; appends to strings the gate reuses. Not here:
-// framing decisions and connection state, which the caller passes in. Invariant: no Lease-* header
-// or trailer of a client reaches the application, in any spelling.
+// Rewriting of HTTP heads between client and application, or client, two sidecars and application,
+// in one pass over what the parser recognised: hop-by-hop headers go, ours come. Pure; appends to
+// strings the gate reuses. Not here: framing decisions and connection state, which the caller
+// passes in. Invariants: no Lease-* header or trailer of a client reaches the application, in any
+// spelling; Lease-Peer is never passed on from anybody; one Via of ours is in a request and in an
+// answer, whether one sidecar carried it or two.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +15,24 @@
 
 namespace leasehold::gate {
 
-// What a request gets on its way to the application.
+// How the body of a request leaves.
+enum class BodyRewrite : uint8_t {
+  kKeep,     // framed as it came
+  kChunked,  // there is none, and the end of none is sent apart from the head
+  kEmpty,    // it came in chunks and turned out to be empty
+};
+
+// What a request gets on its way to the application, or to the holder's gate.
 struct ForwardContext {
-  std::string_view client;        // address without port, or "unix"
+  std::string_view client;        // address without port, or "unix"; "" from another sidecar, whose
+                                  // X-Forwarded-* are believed as they are
   std::string_view lease_fields;  // LeaseFields()
   uint64_t sequence = 0;          // Lease-Sequence: order of requests inside one token
   std::string_view default_host;  // for HTTP/1.0 without Host
   bool upgrade = false;           // keep Upgrade
+  BodyRewrite body = BodyRewrite::kKeep;
+  std::string_view peer_hello;  // to the holder's gate: no Lease-* and no Via, but this
+  bool say = false;             // and its request to say the admission
 };
 void AppendRequestHead(std::string& out, const proto::http1::RequestHead& head,
                        const ForwardContext& context);
@@ -30,6 +43,7 @@ struct AnswerContext {
   bool close = false;          // this is the connection's last answer
   bool keep_alive_10 = false;  // an HTTP/1.0 client that asked to be kept
   bool upgrade = false;        // a 101
+  std::string_view peer_mark;  // to another sidecar: Lease-Peer, and its Via instead of ours
 };
 void AppendResponseHead(std::string& out, const proto::http1::ResponseHead& head,
                         const AnswerContext& context);

@@ -1,6 +1,7 @@
 #include "gate/http_problem.h"
 
 #include "base/json_writer.h"
+#include "gate/peer_hello.h"
 #include "proto/http1_write.h"
 
 namespace leasehold::gate {
@@ -30,6 +31,9 @@ void AppendProblem(std::string& out, std::string& body, const Problem& problem) 
   proto::http1::AppendHeader(out, "Cache-Control", "no-store");
   proto::http1::AppendHeader(out, "Content-Length", uint64_t{body.size()});
   if (problem.status == 503) proto::http1::AppendHeader(out, "Retry-After", kRetryAfter);
+  if (!problem.peer_mark.empty()) {
+    proto::http1::AppendHeader(out, kPeerHeader, problem.peer_mark);
+  }
   if (problem.close) {
     proto::http1::AppendHeader(out, "Connection", "close");
   } else if (problem.keep_alive_10) {

@@ -17,6 +17,7 @@ struct Problem {
   bool close = true;
   bool head_only = false;      // the answer to HEAD
   bool keep_alive_10 = false;  // an HTTP/1.0 client that asked to be kept
+  std::string_view peer_mark;  // to another sidecar: Lease-Peer (peer_hello.h)
 };
 
 // Appends head and body to `out`; `body` is scratch.

@@ -42,10 +42,10 @@ void Upstream::OnClosed(const base::Error&) {
   user_->OnUpstreamBroken();
 }
 
-UpstreamPool::UpstreamPool(loop::Loop& loop, const Options& options)
+UpstreamPool::UpstreamPool(loop::Loop& loop, const Options& options, base::Duration idle_timeout)
     : loop_(loop),
       limits_(ResponseLimits(options)),
-      idle_timeout_(options.upstream_idle_timeout),
+      idle_timeout_(idle_timeout),
       idle_max_(options.upstream_idle_max),
       self_(std::make_shared<UpstreamPool*>(this)) {}
 
@@ -66,11 +66,14 @@ Upstream* UpstreamPool::Add(std::unique_ptr<loop::Stream> stream, UpstreamUser& 
   Upstream* upstream = all_.back().get();
   upstream->index_ = all_.size() - 1;
   upstream->user_ = &user;
+  upstream->generation_ = generation_;
   return upstream;
 }
 
 void UpstreamPool::Keep(Upstream& upstream) {
-  if (idle_.size() >= idle_max_) return Drop(upstream, false);
+  if (idle_.size() >= idle_max_ || upstream.generation_ != generation_) {
+    return Drop(upstream, false);
+  }
   upstream.user_ = nullptr;
   upstream.idle_until_ = loop_.CachedNow() + idle_timeout_;
   upstream.stream_->StartReading();
@@ -98,6 +101,11 @@ void UpstreamPool::IdleEnded(Upstream& upstream) {
 void UpstreamPool::DropIdle() {
   for (Upstream* upstream : idle_) Drop(*upstream, false);
   idle_.clear();
+}
+
+void UpstreamPool::Retire() {
+  ++generation_;
+  DropIdle();
 }
 
 void UpstreamPool::Sweep(base::MonoTime now) {

@@ -1,8 +1,8 @@
-// Upstream: one connection to the application, and UpstreamPool: those that wait for their next
-// request. An Upstream belongs to the pool for its whole life; a Downstream borrows it for one
-// exchange and gives it back. The pool is owned by its gate. Invariant: a pooled connection has
-// sent nothing that nobody asked for, and has not ended: either is noticed, because it stays
-// watched, and closes it.
+// Upstream: one connection to the application, or to the holder's gate, and UpstreamPool: those
+// that wait for their next request. An Upstream belongs to the pool for its whole life; a
+// Downstream borrows it for one exchange and gives it back. The pools are owned by their gate.
+// Invariants: a pooled connection has sent nothing that nobody asked for, and has not ended: either
+// is noticed, because it stays watched, and closes it; none from before Retire() is used again.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,7 @@ class Upstream final : public loop::StreamListener {
   Upstream(UpstreamPool& pool, std::unique_ptr<loop::Stream> stream,
            const proto::http1::Limits& limits);
 
+  UpstreamPool& pool() { return pool_; }
   loop::Stream& stream() { return *stream_; }
   proto::http1::ResponseParser& parser() { return parser_; }
   // It has served an exchange before: the application may be closing it this very moment.
@@ -60,13 +61,14 @@ class Upstream final : public loop::StreamListener {
   UpstreamUser* user_ = nullptr;  // null: idle in the pool
   bool reused_ = false;
   bool answered_ = false;
-  size_t index_ = 0;  // in the pool's table of all
+  size_t index_ = 0;         // in the pool's table of all
+  uint64_t generation_ = 0;  // the pool's when it was made
   base::MonoTime idle_until_;
 };
 
 class UpstreamPool {
  public:
-  UpstreamPool(loop::Loop& loop, const Options& options);
+  UpstreamPool(loop::Loop& loop, const Options& options, base::Duration idle_timeout);
   ~UpstreamPool();
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;
@@ -81,8 +83,12 @@ class UpstreamPool {
   void Drop(Upstream& upstream, bool reset);
   // Takes the stream out, for a tunnel; the rest is dropped.
   std::unique_ptr<loop::Stream> TakeStream(Upstream& upstream);
-  void DropIdle();                 // all that are idle
-  void Sweep(base::MonoTime now);  // those idle for too long
+  void DropIdle();  // all that are idle
+  // They lead to a peer that is no longer asked: idle ones are closed now, others after their
+  // exchange.
+  void Retire();
+  uint64_t generation() const { return generation_; }  // rises with Retire()
+  void Sweep(base::MonoTime now);                      // those idle for too long
   size_t idle() const { return idle_.size(); }
   size_t size() const { return all_.size(); }
 
@@ -95,6 +101,7 @@ class UpstreamPool {
   const proto::http1::Limits limits_;
   const base::Duration idle_timeout_;
   const size_t idle_max_;
+  uint64_t generation_ = 0;
   std::vector<std::unique_ptr<Upstream>> all_;
   std::vector<Upstream*> idle_;                    // the last one was used last
   std::vector<std::unique_ptr<Upstream>> buried_;  // closed inside their own callbacks

@@ -8,7 +8,15 @@ namespace leasehold::gate {
 namespace {
 
 constexpr std::string_view kFormat = "1";
-constexpr std::string_view kSay = " say";
+
+// As one word of a header: what a forged record says is no way to write lines of our own.
+std::string Word(std::string_view text) {
+  std::string word(text);
+  for (char& c : word) {
+    if (c <= ' ' || c > '~') c = '?';
+  }
+  return word;
+}
 
 // The word after `key` at the front of `text`, which loses both. False: it is not there.
 bool TakeWord(std::string_view& text, std::string_view key, std::string_view* word) {
@@ -24,9 +32,9 @@ bool TakeWord(std::string_view& text, std::string_view key, std::string_view* wo
 
 bool ParsePeerHello(std::string_view text, PeerHello* hello) {
   *hello = {};
-  if (text.ends_with(kSay)) {
+  if (text.ends_with(kPeerSay)) {
     hello->say = true;
-    text.remove_suffix(kSay.size());
+    text.remove_suffix(kPeerSay.size());
   }
   if (!text.starts_with(kFormat)) return false;
   text.remove_prefix(kFormat.size());
@@ -55,21 +63,22 @@ PeerKey::PeerKey(std::string secret, std::string lease, std::string gate,
                  std::string own_process_id)
     : secret_(std::move(secret)),
       lease_(std::move(lease)),
-      gate_(std::move(gate)),
-      own_(std::move(own_process_id)) {}
+      gate_(Word(gate)),
+      own_(Word(own_process_id)) {}
 
 const std::string& PeerKey::HelloTo(std::string_view process_id) {
   if (hello_.empty() || hello_to_ != process_id) {
     hello_to_ = process_id;
-    hello_ = std::string(kFormat) + " gate=" + gate_ + " to=" + hello_to_ + " from=" + own_;
-    if (!secret_.empty()) hello_ += " mac=" + Mac(hello_to_, own_);
+    const std::string to = Word(process_id);
+    hello_ = std::string(kFormat) + " gate=" + gate_ + " to=" + to + " from=" + own_;
+    if (!secret_.empty()) hello_ += " mac=" + Mac(to, own_);
   }
   return hello_;
 }
 
 PeerCheck PeerKey::Check(std::string_view text, bool* say) {
-  *say = text.ends_with(kSay);
-  const std::string_view line = *say ? text.substr(0, text.size() - kSay.size()) : text;
+  *say = text.ends_with(kPeerSay);
+  const std::string_view line = *say ? text.substr(0, text.size() - kPeerSay.size()) : text;
   if (!welcome_.empty() && line == welcome_) return PeerCheck::kWelcome;
   PeerHello hello;
   if (!ParsePeerHello(text, &hello)) return PeerCheck::kMalformed;

@@ -17,8 +17,11 @@
 namespace leasehold::gate {
 
 inline constexpr std::string_view kPeerHeader = "Lease-Peer";
-// Values of the same header in answers of a peer listener.
-inline constexpr std::string_view kPeerAdmitted = "admitted";         // on an interim 199
+// What follows the hello when an admission is to be said.
+inline constexpr std::string_view kPeerSay = " say";
+// Values of the same header in answers of a peer listener, each of which bears one.
+inline constexpr std::string_view kPeerAdmitted = "admitted";  // on an interim 199, which is ours
+inline constexpr std::string_view kPeerAnswer = "answer";      // what became of an admitted request
 inline constexpr std::string_view kPeerNotAdmitted = "not_admitted";  // 503: nothing was done
 inline constexpr std::string_view kPeerRefused = "refused";           // 403: not one of us
 

@@ -42,6 +42,7 @@ bool PeerRoute::Admitted(uint64_t generation) {
 
 bool PeerRoute::NotAdmitted(uint64_t generation, base::MonoTime now) {
   if (generation != generation_ || state_ == State::kDoubtful) return false;
+  ++generation_;
   state_ = State::kDoubtful;
   retry_at_ = now + pause_;
   pause_ = base::Min(pause_ * 2, kRetryMax);

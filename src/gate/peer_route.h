@@ -7,8 +7,9 @@
 // is admitted, all go. So a stale record or a dead peer costs one attempt per pause, however many
 // wait, and a peer that is not open yet is found open within a few milliseconds.
 //
-// Invariants: a verdict counts only for the peer it was about (its generation); at most one probe a
-// pause; pauses double from kRetryMin to kRetryMax.
+// Invariants: a verdict counts only for the peer it was about, and not if it was asked for before a
+// doubt arose (its generation); at most one probe a pause; pauses double from kRetryMin to
+// kRetryMax.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ class PeerRoute {
   bool Set(const Peer& peer);
   const Peer& peer() const { return peer_; }
   bool known() const { return !peer_.address.empty(); }
-  // Rises with each new peer. Kept by whoever sends, and given back with the verdict.
+  // Rises with each new peer and each new doubt: what was sent before says nothing of what comes
+  // after. Kept by whoever sends, and given back with the verdict.
   uint64_t generation() const { return generation_; }
 
   Go MayGo(base::MonoTime now) const;

@@ -125,10 +125,11 @@ void SetOption(int fd, int level, int option) {
 class ListenerImpl final : public Listener {
  public:
   ListenerImpl(Loop& loop, base::Address bound, int fd, FileIdentity file, AcceptCallback on_accept,
-               TroubleCallback on_trouble)
+               TroubleCallback on_trouble, int backlog)
       : bound_(std::move(bound)),
         fd_(fd),
         file_(file),
+        backlog_(backlog),
         on_accept_(std::move(on_accept)),
         on_trouble_(std::move(on_trouble)),
         retry_(loop, [this] { UpdateInterest(); }) {}
@@ -160,13 +161,14 @@ class ListenerImpl final : public Listener {
     paused_ = false;
     UpdateInterest();
   }
+  void AcceptWaiting() override { AcceptBatch(backlog_); }
 
  private:
   void UpdateInterest() { poller_.Watch(paused_ || retry_.armed() ? 0 : UV_READABLE); }
 
-  void AcceptBatch() {
+  void AcceptBatch(int most = kAcceptBatch) {
     CallGuard guard(gone_);
-    for (int i = 0; i < kAcceptBatch && !paused_; ++i) {
+    for (int i = 0; i < most && !paused_; ++i) {
       SocketAddress peer;
       peer.length = sizeof(peer.storage);
       const int fd = accept4(fd_, peer.get(), &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -213,6 +215,7 @@ class ListenerImpl final : public Listener {
   base::Address bound_;
   int fd_;
   FileIdentity file_;
+  int backlog_;
   AcceptCallback on_accept_;
   TroubleCallback on_trouble_;
   Poller poller_;
@@ -273,8 +276,9 @@ base::Result<std::unique_ptr<Listener>> Listener::Open(Loop& loop, const base::A
     if (where->is_unix() && StillThere(address.path, file)) unlink(address.path.c_str());
     return SystemError(name, error_number);
   }
-  auto listener = std::make_unique<ListenerImpl>(loop, std::move(bound), fd.Release(), file,
-                                                 std::move(on_accept), std::move(on_trouble));
+  auto listener =
+      std::make_unique<ListenerImpl>(loop, std::move(bound), fd.Release(), file,
+                                     std::move(on_accept), std::move(on_trouble), options.backlog);
   const base::Status watched = listener->Watch(loop);
   if (!watched) return watched.error();
   return std::unique_ptr<Listener>(std::move(listener));

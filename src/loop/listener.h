@@ -37,6 +37,9 @@ class Listener {
   virtual const base::Address& bound() const = 0;
   virtual void Pause() = 0;  // stop accepting; connections wait in the kernel's backlog
   virtual void Resume() = 0;
+  // Accepts now, inside this call, what waits in the backlog (no more than it may hold): before
+  // the listener is destroyed, which resets whoever waits.
+  virtual void AcceptWaiting() = 0;
 };
 
 }  // namespace leasehold::loop

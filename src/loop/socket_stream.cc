@@ -236,6 +236,17 @@ void SocketStream::SetUserTimeout(base::Duration d) {
   setsockopt(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));  // Unix: refused
 }
 
+void SocketStream::SetKeepAlive(base::Duration period) {
+  const int on = 1;
+  const int seconds = static_cast<int>(std::clamp<int64_t>(period.millis() / 1000, 1, 1 << 15));
+  // Two that stay unanswered: when the third is due, the connection is given up.
+  const int probes = 2;
+  if (setsockopt(fd_, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds)) != 0) return;  // Unix
+  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
+  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+  setsockopt(fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+}
+
 int SocketStream::Detach() {
   CHECK(queued() == 0, "bytes taken by Write would be lost");
   poller_.Close();

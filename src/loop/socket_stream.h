@@ -35,6 +35,7 @@ class SocketStream final : public Stream {
   std::string peer_host() const override;
   int peer_uid() const override;
   void SetUserTimeout(base::Duration d) override;
+  void SetKeepAlive(base::Duration period) override;
   int Detach() override;
 
  private:

@@ -63,8 +63,12 @@ class Stream {
   // Unix sockets: the peer's user id by peer credentials; -1 elsewhere.
   virtual int peer_uid() const = 0;
   // A dead peer is noticed when sent bytes stay unacknowledged this long (TCP_USER_TIMEOUT; no-op
-  // on Unix).
+  // on Unix). So is a living one that takes nothing for as long: a closed window counts too.
   virtual void SetUserTimeout(base::Duration d) = 0;
+  // A dead peer is noticed while nothing is being sent: asked after each `period` of silence,
+  // given up after three periods (keep-alive probes; whole seconds, at least one; no-op on Unix).
+  // Not together with SetUserTimeout, which in Linux takes the place of the three.
+  virtual void SetKeepAlive(base::Duration period) = 0;
 
   // Gives the descriptor away (not for TLS: -1) with an empty queue (CHECKed); this object is dead
   // afterwards.

@@ -45,6 +45,7 @@ class TlsStream final : public Stream, private StreamListener {
   std::string peer_host() const override { return inner_->peer_host(); }
   int peer_uid() const override { return -1; }
   void SetUserTimeout(base::Duration d) override { inner_->SetUserTimeout(d); }
+  void SetKeepAlive(base::Duration period) override { inner_->SetKeepAlive(period); }
   int Detach() override { return -1; }
 
  private:

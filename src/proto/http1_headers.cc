@@ -42,6 +42,7 @@ HeaderId ClassifyLong(std::string_view name) {
     case 10:
       if (Is(name, "connection")) return HeaderId::kConnection;
       if (Is(name, "keep-alive")) return HeaderId::kKeepAlive;
+      if (IsFolded(name, "lease-peer")) return HeaderId::kLeasePeer;
       return Pick(IsFolded(name, "lease-name"), HeaderId::kLease);
     case 12: return Pick(IsFolded(name, "lease-holder"), HeaderId::kLease);
     case 14:
@@ -108,6 +109,8 @@ bool Parser::AcceptFields(HeadCommon& head) {
   int lengths = 0, encodings = 0;
   std::string_view length, encoding;
   head.connection_names = false;
+  head.lease_peers = 0;
+  head.lease_peer = {};
   for (const Header& header : head.headers) {
     switch (header.id) {
       case HeaderId::kConnection:
@@ -123,6 +126,7 @@ bool Parser::AcceptFields(HeadCommon& head) {
           return false;
         });
         break;
+      case HeaderId::kLeasePeer: ++head.lease_peers, head.lease_peer = header.value; break;
       case HeaderId::kUpgrade: upgrade_header |= !header.value.empty(); break;
       case HeaderId::kContentLength: ++lengths, length = header.value; break;
       case HeaderId::kTransferEncoding: ++encodings, encoding = header.value; break;

@@ -19,7 +19,8 @@ enum class HeaderId : uint8_t {
   kExpect,
   kHost,
   kKeepAlive,
-  kLease,  // any of Lease-Fencing-Token, Lease-Holder, Lease-Name, Lease-Sequence
+  kLease,      // any of Lease-Fencing-Token, Lease-Holder, Lease-Name, Lease-Sequence
+  kLeasePeer,  // Lease-Peer: between two sidecars only
   kProxyConnection,
   kTe,
   kTrailer,
@@ -54,8 +55,10 @@ struct HeadCommon {
   bool has_content_length = false;
   bool keep_alive = true;  // by version and Connection
   bool connection_names =
-      false;             // Connection names headers other than close, keep-alive and upgrade
-  bool upgrade = false;  // Upgrade header and "upgrade" in Connection, on 1.1
+      false;                    // Connection names headers other than close, keep-alive and upgrade
+  bool upgrade = false;         // Upgrade header and "upgrade" in Connection, on 1.1
+  int lease_peers = 0;          // how many Lease-Peer headers there are
+  std::string_view lease_peer;  // value of the last of them
   // First value of a header, case-insensitively; empty when absent.
   std::string_view Find(std::string_view name) const;
   // Is this header named in a Connection header (hop-by-hop by the sender's word)?

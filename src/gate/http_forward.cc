@@ -1,0 +1,182 @@
+// An exchange that goes to the holder's gate: admission, signs of life, and what to do when the
+// peer does not admit, fails or is silent. Relaying is the same as with an application
+// (http_exchange.cc). A request without a safe method never travels complete before the peer has
+// admitted it: its body, or the end of an empty one, follows the admission, and the peer passes
+// nothing on before that. So whatever happens earlier, it was not executed and may be sent again.
+#include <utility>
+
+#include "gate/http_downstream.h"
+#include "gate/http_gate.h"
+#include "gate/peer_hello.h"
+
+namespace leasehold::gate {
+namespace {
+
+// Keep-alive probes: a dead host is noticed three of these after it was last heard of.
+constexpr base::Duration kProbePeriod = base::Duration::Seconds(1);
+
+}  // namespace
+
+void Downstream::Forward(bool probe) {
+  StartForward(probe);
+  if (state_ == State::kActive) ResumeInput();
+}
+
+void Downstream::StartForward(bool probe) {
+  forwarded_ = true;
+  ++gate_.forwarding_;
+  probe_ = probe;
+  admitted_ = retried_ = false;
+  route_generation_ = gate_.core().route().generation();
+  pool_generation_ = gate_.peer_pool_.generation();
+  commit_due_ = RequestHasBody() || !parser_.head().idempotent;
+  say_ = probe || commit_due_;
+  if (RewriteForPeer() == BodyRewrite::kChunked) upgrade_ = false;  // it has a body now
+  if (Upstream* upstream = gate_.peer_pool_.Take(*this)) {
+    Attach(*upstream);
+  } else {
+    Connect();
+  }
+}
+
+// Whatever the end was: the count, and a probe that learnt nothing.
+void Downstream::EndForward() {
+  if (!forwarded_) return;
+  forwarded_ = commit_due_ = false;
+  --gate_.forwarding_;
+  sign_at_ = base::MonoTime::Never();
+  if (std::exchange(probe_, false)) gate_.PeerProbeDropped(route_generation_);
+}
+
+BodyRewrite Downstream::RewriteForPeer() const {
+  return forwarded_ && !RequestHasBody() && !parser_.head().idempotent ? BodyRewrite::kChunked
+                                                                       : BodyRewrite::kKeep;
+}
+
+void Downstream::OnPeerConnected(base::Result<std::unique_ptr<loop::Stream>> result) {
+  if (!result.ok()) {
+    probe_ = false;
+    gate_.PeerDidNotAdmit(route_generation_, result.error().message);
+    return RouteAgain();
+  }
+  if (pool_generation_ != gate_.peer_pool_.generation()) return RouteAgain();
+  std::unique_ptr<loop::Stream> stream = std::move(result).value();
+  stream->SetKeepAlive(kProbePeriod);
+  Attach(*gate_.peer_pool_.Add(std::move(stream), *this));
+  ResumeInput();
+}
+
+void Downstream::ExpectSign() {
+  sign_at_ = gate_.host().loop.CachedNow() + HttpGate::kPeerPatience;
+}
+
+// ---- what the peer says ----
+
+bool Downstream::OnPeerHead() {
+  const proto::http1::ResponseHead& head = upstream_->parser().head();
+  if (head.lease_peers != 1) {
+    gate_.PeerDidNotAdmit(route_generation_, "what answers there is not a peer listener");
+    AnswerPeerRefused();
+    return false;
+  }
+  if (head.lease_peer == kPeerAnswer) {
+    OnPeerAdmission();
+    return true;
+  }
+  if (head.status == 199 && head.lease_peer == kPeerAdmitted) {
+    interim_ = true;
+    const Upstream* const upstream = upstream_;
+    OnPeerAdmission();
+    if (commit_due_) {
+      commit_due_ = false;
+      ResumeInput();  // the body, or its end
+    }
+    return upstream_ == upstream;
+  }
+  if (head.lease_peer == kPeerNotAdmitted) {
+    PeerFailed("it does not admit");
+  } else {
+    gate_.NotePeerTrouble("it refuses what comes from here");
+    gate_.PeerAdmitted(route_generation_);  // alive and sure of itself: nobody need wait for that
+    AnswerPeerRefused();
+  }
+  return false;
+}
+
+void Downstream::OnPeerAdmission() {
+  admitted_ = true;
+  probe_ = false;
+  ExpectSign();
+  gate_.PeerAdmitted(route_generation_);
+}
+
+// It does not admit, or broke off. What it may have executed is not sent again.
+void Downstream::PeerFailed(const char* what) {
+  if (answer_begun_) {
+    gate_.NotePeerTrouble(what);
+    return Cut();
+  }
+  // A kept connection that the peer was just closing says nothing about the peer.
+  if (upstream_->reused() && !upstream_->answered() && !retried_ && !body_begun_) {
+    retried_ = true;
+    gate_.retries_.Add();
+    LeaveUpstream(false);
+    return Connect();
+  }
+  probe_ = false;
+  gate_.PeerDidNotAdmit(route_generation_, what);
+  if (!body_begun_) return RouteAgain();
+  gate_.NotePeerTrouble(what);
+  Answer(502, "peer_failed", "The holder's gate broke off before it had answered.");
+}
+
+void Downstream::PeerSilent() {
+  constexpr std::string_view kSilent = "it gave no sign of life in time";
+  probe_ = false;
+  gate_.PeerDidNotAdmit(route_generation_, kSilent);
+  if (!body_begun_) return RouteAgain();
+  PeerTooLate();
+}
+
+void Downstream::PeerTooLate() {
+  gate_.NotePeerTrouble("no answer in time");
+  Answer(504, "peer_timeout", "The holder's gate did not answer in time.");
+}
+
+// Another attempt would end the same way, so the client is told at once.
+void Downstream::AnswerPeerRefused() {
+  probe_ = false;
+  Answer(502, "peer_refused",
+         "The holder's gate cannot be reached through the address it advertises: advertise must "
+         "name its peer_listen, and all sidecars of a gate need the same peer_secret_file.");
+}
+
+// ---- again ----
+
+void Downstream::RouteAgain() {
+  connecting_.reset();
+  LeaveUpstream(false);
+  EndForward();
+  gate_.Finished(ticket_);
+  commit_due_ = retried_ = interim_ = head_due_ = false;
+  deadline_ = base::MonoTime::Never();
+  if (hold_deadline() <= loop::Loop::Now()) {
+    gate_.core().CountRefusal(Refusal::kHoldTimeout);
+    return AnswerRefusal(Refusal::kHoldTimeout);
+  }
+  state_ = State::kHeld;
+  // In the middle of reading, what was read is first to be put aside; the change of the valve that
+  // made it so wakes the queue.
+  Decision decision;
+  decision.verdict = Verdict::kHold;
+  if (!in_input_) decision = gate_.Admit(ticket_);
+  switch (decision.verdict) {
+    case Verdict::kAdmit: return Serve(std::move(ticket_));
+    case Verdict::kForward: return Forward(gate_.TakeProbe());
+    case Verdict::kRefuse: return AnswerRefusal(decision.refusal);
+    case Verdict::kHold: break;
+  }
+  if (!gate_.HoldAgain(*this)) AnswerRefusal(Refusal::kHoldFull);
+}
+
+}  // namespace leasehold::gate
