@@ -78,7 +78,8 @@ class ReplayChecker final : public Checker {
 
   void Replay(const Life& life) {
     const Process& p = *life.process;
-    lease::Engine engine(p.plan->options, p.identity, p.engine_seed, p.born, p.memory, p.peers);
+    lease::Engine engine(p.plan->options, p.identity, p.engine_seed, p.born, p.memory);
+    engine.SetPeers(p.peers);
     for (const Recorded& step : life.steps) {
       lease::Effects effects;
       engine.Step(step.now, step.event, effects);

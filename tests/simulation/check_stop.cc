@@ -23,7 +23,9 @@ class StopChecker final : public Checker {
   void Stepped(const StepFact& f) override {
     Life& life = lives_[f.process];
     life.process = &f.process;
-    if (std::holds_alternative<lease::Shutdown>(f.event) && !life.told_at) {
+    // One that is to watch on is told to stop by a second one.
+    const auto* shutdown = std::get_if<lease::Shutdown>(&f.event);
+    if (shutdown != nullptr && !shutdown->watch_on && !life.told_at) {
       life.told_at = f.now;
       life.stood = f.process.stood;
     }

@@ -55,9 +55,9 @@ void Node::Start() {
   process_->memory = memory_;
   process_->engine_seed = random_.Next();
   terminating_ = false;
-  engine_ =
-      std::make_unique<lease::Engine>(plan_.options, process_->identity, process_->engine_seed,
-                                      process_->born, memory_, process_->peers);
+  engine_ = std::make_unique<lease::Engine>(plan_.options, process_->identity,
+                                            process_->engine_seed, process_->born, memory_);
+  engine_->SetPeers(process_->peers);
   process_->timing = engine_->timing();
   world_.Tell(&Checker::Born, *process_);
   if (world_.tracing()) world_.Trace(Who(), "starts");

@@ -107,7 +107,13 @@ void Node::AskStepDown(const lease::Precondition& expected, bool take_back) {
 void Node::Terminate() {
   if (!running() || terminating_) return;
   terminating_ = true;
-  Offer(lease::Shutdown{});
+  // Half of them have gates that must send away what they held: they watch on for a while.
+  const bool watch_on = random_.Unit() < 0.5;
+  Offer(lease::Shutdown{watch_on});
+  if (!watch_on) return;
+  const auto longest = static_cast<uint64_t>((plan_.options.ttl * 3).nanos());
+  Later(True() + 1 + static_cast<TrueNs>(random_.Below(longest)),
+        [this] { Offer(lease::Shutdown{}); });
 }
 
 // ---- the gate ----
