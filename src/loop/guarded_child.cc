@@ -83,7 +83,11 @@ class GuardedChild::Impl {
                      const std::vector<int>& keep_open, MonoTime expiry);
 
   void SetExpiry(MonoTime expiry) {
-    if (!killed_) watchdog_.shared().expiry_ns.store(expiry.nanos());
+    if (killed_) return;
+    // It wakes up at the end it knew and looks again: only an earlier one needs a word.
+    if (watchdog_.shared().expiry_ns.exchange(expiry.nanos()) > expiry.nanos() && alive_) {
+      Send({WatchdogOrder::kLook, 0}, "", {});
+    }
   }
 
   void Terminate(MonoTime kill_at) {

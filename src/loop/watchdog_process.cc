@@ -52,6 +52,7 @@ WatchdogProcess::WatchdogProcess(const WatchdogOptions& options, int socket, Wat
       shared_(shared),
       command_mask_(command_mask),
       own_pid_(getpid()),
+      in_background_(isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) != getpgrp()),
       socket_(socket) {}
 
 void WatchdogProcess::Run() {
@@ -152,6 +153,7 @@ void WatchdogProcess::Obey(const WatchdogOrder& order, std::string environment) 
     case WatchdogOrder::kKill:
       if (alive()) BeginKilling(WatchdogReport::kKilled);
       return;
+    case WatchdogOrder::kLook: return;  // Enforce does it, after every message
   }
 }
 
@@ -203,6 +205,11 @@ void WatchdogProcess::BecomeCommand(const std::string& environment, int failure)
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != own_pid_) std::_Exit(kNotExecuted);  // it died before that
   for (const int fd : kept_) fcntl(fd, F_SETFD, 0);
+  // Outside of the terminal's session no SIGTTIN would keep it from taking what is typed there.
+  if (in_background_) {
+    const int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (none >= 0) dup2(none, STDIN_FILENO);
+  }
   std::vector<std::string> added;
   for (size_t at = 0; at < environment.size(); at += added.back().size() + 1) {
     added.emplace_back(environment.c_str() + at);

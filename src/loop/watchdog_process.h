@@ -66,7 +66,8 @@ class WatchdogProcess {
   WatchdogShared& shared_;
   const sigset_t command_mask_;
   const pid_t own_pid_;
-  int socket_;  // -1: the sidecar is gone
+  const bool in_background_;  // standard input is a terminal, and somebody else reads it
+  int socket_;                // -1: the sidecar is gone
   int signals_ = -1;
   int timer_ = -1;
   bool told_gone_ = false;

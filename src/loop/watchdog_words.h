@@ -27,6 +27,7 @@ struct WatchdogOrder {
     kStart,      // the environment's additions follow, "NAME=value\0" each; descriptors ride along
     kTerminate,  // TERM to the group, KILL at `at_ns`
     kKill,
+    kLook,  // the expiry is sooner than it was
   };
   Kind kind = kKill;
   int64_t at_ns = 0;
