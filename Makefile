@@ -11,12 +11,13 @@ PYTHON ?= $(shell test -x /usr/bin/python3 && echo /usr/bin/python3 || echo pyth
 CXX_FILES = find src tests bench -name '*.cc' -o -name '*.h'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check asan bench simulate moves deps clean
+.PHONY: help run build test helm-test check asan bench simulate moves deps clean
 
 help:
 	@echo "make run       build, then two sidecars with a stock application and things to try (DEMO=1: plays a failover)"
 	@echo "make build     install what the build needs and build the program: build/leasehold"
 	@echo "make test      build and run every test; the last line counts them"
+	@echo "make helm-test the chart: lint, render, the program's own check, what pods would do (HELM=/path/to/helm: yours)"
 	@echo "make check     format, clang-tidy, layering and bans; changes nothing (DEEP=1: the analyzer takes its time)"
 	@echo "make asan      every test under AddressSanitizer and UndefinedBehaviorSanitizer (build-asan/)"
 	@echo "make bench     our gate beside HAProxy and nginx (QUICK=1: under two minutes)"
@@ -26,7 +27,7 @@ help:
 	@echo "make clean     remove what was built"
 
 deps:
-	@.ci/deps build test check bench
+	@.ci/deps build test helm check bench
 
 # One build folder for the program and the tests: the rooms are compiled once, optimised, for both.
 build:
@@ -40,6 +41,11 @@ test:
 	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
 	@cmake --build build --parallel $(JOBS)
 	@$(PYTHON) tests/run.py --build build --jobs $(JOBS)
+
+# Apart from `test`: helm and Kubernetes' schemas are fetched, some 60 MB, into build/tools.
+helm-test: build
+	@.ci/deps helm
+	@$(PYTHON) tests/run.py --build build --jobs $(JOBS) helm
 
 asan:
 	@.ci/deps build test
