@@ -54,7 +54,7 @@ class Sidecar:
     """
 
     def __init__(self, directory, node, store, gates=(), lease=None, leases=None, more=None,
-                 env=None):
+                 env=None, command=None):
         self.directory = directory
         self.directory.mkdir(parents=True, exist_ok=True)
         self.node = node
@@ -72,8 +72,11 @@ class Sidecar:
         tables += [_table("[[gate]]", {"listen": "127.0.0.1:0", **gate}) for gate in gates]
         tables += [_table("[admin]", {"listen": "127.0.0.1:0", **more.get("admin", {})}),
                    _table("[signal]", {"socket": self.socket_path, **more.get("signal", {})})]
-        tables += [_table(f"[{name}]", more[name]) for name in ("app", "log") if name in more]
+        tables += [_table(f"[{name}]", more[name]) for name in ("exec", "app", "log") if name in more]
         self.config_path.write_text("\n".join(tables))
+        # With a command: `leasehold exec -- COMMAND`.
+        self._verb = ["exec" if command else "run", "-c", self.config_path,
+                      *(["--", *command] if command else [])]
         self._log = LogReader(self.log_path)
         self._process = None
         self._life = 0  # index of the first log line of the present process
@@ -104,8 +107,7 @@ class Sidecar:
         """Runs it. `ready`: waits until API and gates are there. `wrap`: a command before it."""
         self._life = len(self._log.read())
         self.started_at = time.time()
-        self._process = Process([*wrap, binary(), "run", "-c", self.config_path], self.log_path,
-                                env=self.env)
+        self._process = Process([*wrap, binary(), *self._verb], self.log_path, env=self.env)
         if ready:
             self.wait_event("sidecar.started", 10)
         return self
