@@ -91,10 +91,12 @@ int AuditFile::ReopenIfMoved() {
 AuditFile::Written AuditFile::Write(const std::vector<std::string>& lines) {
   Written written;
   // Not into a file that was moved away, where nobody would look for them.
-  const int moved = ReopenIfMoved();
+  int given_up = ReopenIfMoved();
   for (const std::string& line : lines) {
-    const int error = moved != 0 ? moved : WriteLine(line);
+    const int error = given_up != 0 ? given_up : WriteLine(line);
     if (error == 0) continue;
+    // A reader that has stopped is waited for once, not once per line.
+    if (error == EAGAIN) given_up = error;
     ++written.failed;
     written.error = Reason(error);
   }

@@ -36,9 +36,7 @@ class AuditSinkImpl final : public AuditSink {
   void Write(std::string line) override {
     if (closed_) return;
     if (queue_.size() >= kQueueMax) {
-      return Dropped(1, std::to_string(kQueueMax) +
-                            " lines wait for it already: it does not take "
-                            "them");
+      return Dropped(1, std::to_string(kQueueMax) + " lines wait for it already");
     }
     queue_.push_back(std::move(line) + '\n');
     Pump();
@@ -92,7 +90,7 @@ class AuditSinkImpl final : public AuditSink {
     closed_ = true;
     close_limit_.Stop();
     if (!queue_.empty() || writing_) {
-      Dropped(std::max<size_t>(queue_.size(), 1), "it did not take them before the end");
+      Dropped(std::max<size_t>(queue_.size(), 1), "it had not taken them when the process ended");
     }
     queue_.clear();
     if (on_closed_) loop_.Post(std::exchange(on_closed_, nullptr));

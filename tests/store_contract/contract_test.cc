@@ -101,6 +101,7 @@ TEST_P(ContractTest, EveryMemberComesBackAsItWent) {
   record.node_id = "node \"\xc3\xa4\" \\ \n {}[]:,";
   record.peers = {{"web", "[::1]:1"}, {"m\xc3\xbcnze", "unix:/run/a b.sock"}, {"x", ""}};
   record.acquired_at_unix_ms = std::numeric_limits<int64_t>::max();
+  record.former = lease::MakeFormer(record.token, {"node \xc3\xa4", "p0", 1, true});
   Create(record);
   const Read read = ReadNow(store_, "orders");
   ASSERT_EQ(Word(read.outcome), "record") << read.error;

@@ -118,5 +118,29 @@ TEST_F(RecordTest, AnEmptyIdentityIsRefused) {
   EXPECT_TRUE(Says("lease name")) << Refusal();
 }
 
+TEST_F(RecordTest, TheFormerHolderGoesThereAndBack) {
+  const Former before{"node:b.x_1-y", "p0", std::numeric_limits<uint64_t>::max() - 1, true};
+  record_.token = std::numeric_limits<uint64_t>::max();
+  record_.former = MakeFormer(record_.token, before);
+  ASSERT_TRUE(ParseFormer(record_).has_value());
+  EXPECT_EQ(*ParseFormer(record_), before);
+  record_.former = MakeFormer(record_.token, {"b", "p0", 1, false});
+  EXPECT_FALSE(ParseFormer(record_)->released);
+}
+
+TEST_F(RecordTest, TheFormerHolderOfAnotherTermIsNotOurs) {
+  record_.former = MakeFormer(6, {"node-b", "p0", 5, true});
+  EXPECT_FALSE(ParseFormer(record_).has_value())
+      << "left in place by a writer that knows no former";
+}
+
+TEST_F(RecordTest, WhatIsNoFormerHolderIsNone) {
+  for (const char* text : {"", "7", "7/6/held/p", "7/6/kept/p/n", "7/x/held/p/n", "7/6/held/p/n/o",
+                           "-7/6/held/p/n", "////"}) {
+    record_.former = text;
+    EXPECT_FALSE(ParseFormer(record_).has_value()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace leasehold::lease

@@ -49,6 +49,16 @@ class ChildTest : public testing::LoopFixture {
   int exits_ = 0;
 };
 
+TEST_F(ChildTest, TheLastOfAFloodIsKeptWhereThatIsAskedFor) {
+  ChildOptions options;
+  options.argv = {"sh", "-c", "seq 1 100000; echo end"};
+  options.output_bytes_max = 16;
+  options.output_keep_last = true;
+  ASSERT_TRUE(Start(options).ok());
+  ASSERT_TRUE(Exited());
+  EXPECT_EQ(exit_->output, "9999\n100000\nend\n");
+}
+
 TEST_F(ChildTest, ExitCodeAndBothOutputsAreReported) {
   ASSERT_TRUE(Shell("echo out; echo err >&2; exit 3").ok());
   ASSERT_TRUE(Exited());
