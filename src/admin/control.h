@@ -21,6 +21,9 @@ struct GateView {
   uint64_t connections = 0;
   uint64_t in_flight = 0;
   uint64_t held = 0;
+  uint64_t forwarding = 0;  // at the holder's gate
+  std::string peer_listen;  // "" none
+  std::string peer;         // the holder's gate, where it forwards to; "" unknown
 };
 
 struct LeaseView {

@@ -77,7 +77,9 @@ void WriteGate(JsonWriter& json, const GateView& gate) {
   json.Member("lease", gate.lease).Member("listen", gate.listen);
   json.Member("upstream", gate.upstream).Member("state", gate.state);
   json.Member("standby", gate.standby).Key("connections").Uint(gate.connections);
-  json.Key("in_flight").Uint(gate.in_flight).Key("held").Uint(gate.held).EndObject();
+  json.Key("in_flight").Uint(gate.in_flight).Key("held").Uint(gate.held);
+  json.Key("forwarding").Uint(gate.forwarding).Member("peer_listen", gate.peer_listen);
+  json.Member("peer", gate.peer).EndObject();
 }
 
 // How long until `at`, never negative; null when there is no such instant now.

@@ -424,6 +424,9 @@ admin::LeaseView LeaseDriver::View() const {
     shown.connections = status.connections;
     shown.in_flight = status.in_flight;
     shown.held = status.held;
+    shown.forwarding = status.forwarding;
+    shown.peer_listen = status.peer_listen;
+    shown.peer = status.peer;
     view.gates.push_back(std::move(shown));
   }
   return view;

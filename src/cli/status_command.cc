@@ -87,7 +87,8 @@ std::string Note(const Json& lease) {
 
 void PrintLeases(const Json& status, const std::string& own_process, Console& console) {
   Table leases({"LEASE", "STATE", "TOKEN", "HOLDER", "EXPIRES IN", "NOTE"});
-  Table gates({"GATE", "TYPE", "STATE", "LISTEN", "UPSTREAM", "CONNS", "IN FLIGHT", "HELD"});
+  Table gates({"GATE", "TYPE", "STATE", "LISTEN", "UPSTREAM", "CONNS", "IN FLIGHT", "HELD",
+               "FORWARDED TO"});
   size_t gate_count = 0;
   for (const Json& lease : status.Find("leases").value_or(Json()).Elements()) {
     leases.Add({Text(lease, "lease"), State(lease), TokenText(lease, "token"),
@@ -96,12 +97,15 @@ void PrintLeases(const Json& status, const std::string& own_process, Console& co
       ++gate_count;
       const std::string state = Text(gate, "state");
       const std::string listen = Text(gate, "listen");
+      const std::string peer = Text(gate, "peer");
+      const std::string forwarding = std::to_string(gate.Uint("forwarding").value_or(0));
       gates.Add({Text(gate, "name"), Text(gate, "type"),
                  Table::Cell(state, state == "open" ? Color::kGood : Color::kNone),
                  listen.empty() ? "-" : listen, Text(gate, "upstream"),
                  std::to_string(gate.Uint("connections").value_or(0)),
                  std::to_string(gate.Uint("in_flight").value_or(0)),
-                 std::to_string(gate.Uint("held").value_or(0))});
+                 std::to_string(gate.Uint("held").value_or(0)),
+                 peer.empty() ? "-" : peer + " (" + forwarding + ")"});
     }
   }
   console.out << "\n";
