@@ -2,7 +2,9 @@
 Redis and two applications."""
 
 import contextlib
+import http.client
 import json
+import threading
 
 import pytest
 
@@ -125,3 +127,59 @@ def test_a_pod_that_cannot_be_asked_is_told_as_a_failed_hook(pods):
     code, took, said = holder.pre_stop()
     assert code == 4, said
     assert took < LINGER + 5
+
+
+def test_whichever_pod_a_client_reaches_the_holder_answers(cluster, pods):
+    """The Service sends clients to both, also while one of them is told to go."""
+    holder, standby = pods
+
+    def answers():
+        return [ask(pod, cluster.web) for pod in pods]
+    assert answers() == [(200, "a"), (200, "a")]
+    assert holder.pre_stop()[0] == 0
+    # The pod that goes still runs, kept by its application's preStop: it forwards.
+    assert answers() == [(200, "b"), (200, "b")]
+    assert holder.terminate(seconds=1) == 0
+    assert ask(standby, cluster.web) == (200, "b")
+
+
+def test_no_request_is_lost_while_a_pod_goes(cluster, pods):
+    holder, standby = pods
+    stop = threading.Event()
+    lost = []
+    counts = {pod: 0 for pod in pods}
+
+    def load(pod):
+        while not stop.is_set():
+            status, who = ask(pod, cluster.web)
+            counts[pod] += 1
+            if status != 200:
+                lost.append((pod.name, status, who))
+    threads = [threading.Thread(target=load, args=(pod,)) for pod in pods for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        wait_for(lambda: min(counts.values()) > 20, 10, lambda: f"load: {counts}")
+        assert holder.pre_stop()[0] == 0
+        after = dict(counts)
+        wait_for(lambda: all(counts[pod] > after[pod] + 20 for pod in pods), 10,
+                 lambda: f"load after preStop: {counts}")
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(20)
+    assert lost == []
+    assert standby.leader()
+
+
+def ask(pod, port):
+    """(status, the application's name), over a connection of its own."""
+    connection = http.client.HTTPConnection(pod.ip, port, timeout=15)
+    try:
+        connection.request("POST", "/", body=b"x" * 100)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode().partition(" ")[0]
+    except OSError as error:
+        return 0, repr(error)
+    finally:
+        connection.close()

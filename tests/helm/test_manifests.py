@@ -85,6 +85,7 @@ def test_probes_ask_what_must_not_wait_for_leadership(rendered):
     assert {probe: get["path"] for probe, get in paths.items()} == {
         # Not /readyz at the start: the application begins only when a native sidecar has started.
         "startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
+    assert rendered.sidecar["livenessProbe"].get("terminationGracePeriodSeconds", 0) in (0, 10)
     for get in paths.values():
         assert f'"0.0.0.0:{ports[get["port"]]}"' in rendered.conf or \
             f'"[::]:{ports[get["port"]]}"' in rendered.conf

@@ -93,6 +93,8 @@ livenessProbe:
   periodSeconds: 10
   timeoutSeconds: 3
   failureThreshold: 3
+  # A loop that hangs drains nothing: no use in waiting for it as long as for a pod's planned end.
+  terminationGracePeriodSeconds: 10
   {{- end }}
 readinessProbe:
   {{- if .Values.sidecar.readinessProbe }}
