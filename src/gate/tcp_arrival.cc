@@ -11,7 +11,7 @@ TcpArrival::TcpArrival(Owner& owner, loop::Loop& loop, int fd, std::string sidec
       stream_(loop::AdoptSocket(loop, fd, std::move(sidecar))),
       deadline_(loop, [this] { owner_.OnArrival(*this, End::kSilent, {}); }) {
   stream_->SetListener(this);
-  stream_->SetUserTimeout(kPeerTimeout);
+  stream_->SetKeepAlive(kPeerProbePeriod);
   stream_->StartReading();
   deadline_.StartAfter(kPeerTimeout);
 }

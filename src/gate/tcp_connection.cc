@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "loop/socket_facts.h"
 #include "loop/stream.h"
 #include "proto/proxy_protocol.h"
 
@@ -14,6 +15,7 @@ TcpConnection::TcpConnection(Owner& owner, loop::Loop& loop, const Options& opti
       client_(std::move(client.name)),
       first_(std::move(client.first)),
       look_at_first_(!client.by_sidecar && !options.peer_listen.empty()),
+      by_sidecar_(client.by_sidecar),
       parked_(loop::ParkedSocket::Park(loop, client.fd,
                                        [this] { owner_.OnOver(*this, End::kClientLeft, {}); })),
       fd_(client.fd) {
@@ -70,6 +72,7 @@ void TcpConnection::Answered(TcpForwardAnswer answer) {
   const TcpForwardAsk ask = Withdraw();
   if (answer.verdict == PeerVerdict::kAdmitted) {
     forwarded_at_ = loop::Loop::Now();
+    peer_fd_ = answer.fd;
     // What is carried there is the holder's work, and its permit's: none of ours is asked.
     Carry(answer.fd, answer.first, [] { return true; });
   }
@@ -94,6 +97,10 @@ void TcpConnection::Carry(int other_fd, std::string_view first_for_client,
                                 owner_.OnOver(*this, status.ok() ? End::kDone : broken, status);
                               });
   parked_.reset();
+}
+
+bool TcpConnection::PeerLooksDead() const {
+  return with_peer() && loop::LooksDead(by_sidecar_ ? fd_ : peer_fd_, kPeerTimeout);
 }
 
 void TcpConnection::ResetOnClose() {

@@ -67,6 +67,11 @@ class TcpConnection : public HoldEntry {
   // At the holder's gate since then; Never(): not there.
   base::MonoTime forwarded_at() const { return forwarded_at_; }
 
+  // Between us and another sidecar, on either side of it.
+  bool with_peer() const { return by_sidecar_ || !forwarded_at_.is_never(); }
+  // Has that sidecar, or its machine, stopped answering?
+  bool PeerLooksDead() const;
+
   const std::string& client() const { return client_; }
   // Destruction resets both sides. Bytes are missing then, and an orderly end would hide it.
   void ResetOnClose();
@@ -90,11 +95,13 @@ class TcpConnection : public HoldEntry {
   Ticket ticket_;
   // A gate with a peer listener looks whether a sidecar took the wrong one.
   bool look_at_first_;
+  const bool by_sidecar_;
   bool sidecar_ = false;
   TcpForwardAsk ask_;
   base::MonoTime forwarded_at_ = base::MonoTime::Never();
   std::unique_ptr<loop::ParkedSocket> parked_;  // until the relay has the descriptor
   int fd_;                                      // its number; owned by parked_ or relay_
+  int peer_fd_ = -1;                            // the holder's gate; owned by relay_
   std::unique_ptr<loop::Connecting> connecting_;
   std::unique_ptr<TcpForward> forward_;
   std::unique_ptr<loop::Relay> relay_;

@@ -36,7 +36,7 @@ void TcpForward::Connected(base::Result<std::unique_ptr<loop::Stream>> stream) {
   if (header_.empty()) return Finish(PeerVerdict::kNotAdmitted, std::string(kTooLong));
   stream_ = std::move(stream).value();
   stream_->SetListener(this);
-  stream_->SetUserTimeout(kPeerTimeout);
+  stream_->SetKeepAlive(kPeerProbePeriod);
   stream_->Write(header_);
   stream_->StartReading();
 }

@@ -30,7 +30,8 @@ TcpGate::TcpGate(const Options& options, Host host)
           {{"gate", options.name}, {"lease", this->host().lease}})),
       upstream_log_(kTroubleLogInterval),
       refused_log_(kTroubleLogInterval),
-      leave_timer_(this->host().loop, [this] { CutLeaving(); }) {}
+      leave_timer_(this->host().loop, [this] { CutLeaving(); }),
+      look_timer_(this->host().loop, [this] { LookAtPeers(); }) {}
 
 TcpGate::~TcpGate() {
   Cut([](const TcpConnection&) { return true; });

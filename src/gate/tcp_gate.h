@@ -77,6 +77,9 @@ class TcpGate final : public GateFrame, public TcpConnection::Owner, public TcpA
   // Takes back what was offered and has no verdict: nothing of it was sent.
   void WithdrawOffers();
   TcpForwardAsk EndOffer(TcpConnection& connection);
+  // Looks again and again, while there are any, whether the sidecars at the other end live.
+  void WatchPeers();
+  void LookAtPeers();
   // When a leaving gate is done with this forwarded connection.
   base::MonoTime LeaveEnd(const TcpConnection& connection) const;
   void CutLeaving();
@@ -95,6 +98,7 @@ class TcpGate final : public GateFrame, public TcpConnection::Owner, public TcpA
   observe::RateLimit refused_log_;
   base::MonoTime leave_at_ = base::MonoTime::Never();
   loop::Timer leave_timer_;
+  loop::Timer look_timer_;
 };
 
 }  // namespace leasehold::gate

@@ -23,6 +23,7 @@ void TcpGate::OnVerdict(TcpConnection& connection, const TcpForwardAsk& ask, Pee
   if (verdict == PeerVerdict::kAdmitted) {
     ++carried_;
     forwarded_.Add();
+    WatchPeers();
     if (leaving()) CutLeaving();  // it has its own time from now on
     PeerAdmitted(ask.generation);
     return;
@@ -105,11 +106,30 @@ void TcpGate::Admitted(TcpArrival& arrival, Ticket ticket) {
   host().log.Debug("gate.from_peer", "a connection came through another sidecar",
                    {{"gate", options().name}, {"client", client}, {"by", arrival.sidecar()}});
   Add({fd, std::move(client), arrival.TakeRest(), true}).Begin(std::move(ticket));
+  WatchPeers();
 }
 
 void TcpGate::RemoveArrival(TcpArrival& arrival) {
   arrivals_.erase(arrival.place);
   ConnectionEnded();
+}
+
+// ---- on either side ----
+
+void TcpGate::WatchPeers() {
+  if (!look_timer_.armed()) look_timer_.StartAfter(kPeerLookPeriod);
+}
+
+void TcpGate::LookAtPeers() {
+  const uint64_t dead =
+      Cut([](const TcpConnection& connection) { return connection.PeerLooksDead(); });
+  if (dead > 0) {
+    host().log.Warn("gate.peer_died", "another sidecar no longer answers; its connections were cut",
+                    {{"gate", options().name}, {"connections", dead}});
+  }
+  for (const TcpConnection& connection : connections_) {
+    if (connection.with_peer()) return WatchPeers();
+  }
 }
 
 void TcpGate::WarnOfPeer(std::string_view message, std::string_view where, std::string_view why) {

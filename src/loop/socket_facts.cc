@@ -1,6 +1,7 @@
 #include "loop/socket_facts.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,6 +14,10 @@ namespace leasehold::loop {
 namespace {
 
 using Family = base::IpEndpoint::Family;
+
+// A single loss is not death: retransmission k comes about 2^k * 200 ms after the first sending.
+constexpr int kRetransmissionsMin = 2;
+constexpr int kWindowProbesMin = 3;
 
 // in6_addr of an IPv4 client: ten bytes zero, two bytes 0xFF, the address (RFC 4291, 2.5.5.2).
 constexpr size_t kMappedAt = 12;
@@ -61,6 +66,15 @@ std::string EndpointText(const base::IpEndpoint& endpoint) {
     std::memcpy(&v6->sin6_addr, endpoint.bytes.data(), sizeof(v6->sin6_addr));
   }
   return address.ToString();
+}
+
+bool LooksDead(int fd, base::Duration silence) {
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  const bool in_vain = (info.tcpi_unacked > 0 && info.tcpi_retransmits >= kRetransmissionsMin) ||
+                       info.tcpi_probes >= kWindowProbesMin;
+  return in_vain && base::Duration::Millis(info.tcpi_last_ack_recv) >= silence;
 }
 
 size_t PeekBytes(int fd, std::span<char> into) {

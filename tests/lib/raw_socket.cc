@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -73,6 +74,13 @@ void RawSocket::Close() {
   if (fd_ >= 0) {
     close(std::exchange(fd_, -1));
   }
+}
+
+void RawSocket::GoDeaf() {
+  sock_filter drop_all{BPF_RET | BPF_K, 0, 0, 0};
+  const sock_fprog program{1, &drop_all};
+  CHECK(setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0,
+        "a test needs a socket filter");
 }
 
 void RawSocket::CloseWithReset() {

@@ -28,6 +28,8 @@ class RawSocket {
   void ShutdownWrite();
   void Close();
   void CloseWithReset();
+  // Whatever comes is dropped from now on, and nothing is acknowledged: as if the machine had gone.
+  void GoDeaf();
 
   // Takes what has arrived; true if there was anything new: bytes, the end, or a reset.
   bool Poll();

@@ -81,6 +81,46 @@ TEST_F(TcpForwardTroubleTest, APeerThatDiesAfterItsVerdictResetsTheClient) {
   EXPECT_TRUE(Forwarding(one_, 0));
 }
 
+TEST_F(TcpForwardTroubleTest, AHolderWhoseMachineIsGoneIsNoticedWithin3AndAHalfSeconds) {
+  SceneWithImpostor();
+  RawSocket* quiet = Client(one_);
+  RawSocket* quiet_peer = AcceptAt(impostor_);
+  quiet_peer->Send(Verdict(0));
+  ASSERT_TRUE(Eventually(
+      [&] { return one_.Scraped("forwarded_total{gate=\"broker\",lease=\"orders\"} 1"); }));
+  RawSocket* busy = Client(one_);
+  RawSocket* busy_peer = AcceptAt(impostor_);
+  busy_peer->Send(Verdict(0));
+  busy->Send("1");
+  ASSERT_TRUE(Eventually([&] {
+    busy_peer->Poll();
+    return busy_peer->received().ends_with("1");
+  }));
+  quiet_peer->GoDeaf();
+  busy_peer->GoDeaf();
+  const base::MonoTime start = Loop::Now();
+  busy->Send("2");
+  EXPECT_TRUE(Eventually([&] { return WasReset(quiet) && WasReset(busy); }));
+  // And what the kernel's timers round to.
+  EXPECT_LT(Loop::Now() - start, Duration::Millis(3800));
+  EXPECT_TRUE(one_.Logged("gate.peer_died"));
+  EXPECT_TRUE(Forwarding(one_, 0));
+}
+
+TEST_F(TcpForwardTroubleTest, AStandbyWhoseMachineIsGoneIsNoticedByTheHolder) {
+  Build();
+  two_.Open();
+  RawSocket* sidecar = Connect(two_.PeerListening());
+  sidecar->Send(HeaderWith(HelloTo("process-2")));
+  ASSERT_TRUE(ComesToReceive(sidecar, Verdict(0)));
+  RawSocket* upstream = Upstream(two_);
+  sidecar->GoDeaf();
+  upstream->Send("answer");
+  EXPECT_TRUE(ComesToBeReset(upstream));
+  EXPECT_TRUE(Eventually([&] { return two_.gate->status().in_flight == 0; }));
+  EXPECT_TRUE(two_.Logged("gate.peer_died"));
+}
+
 TEST_F(TcpForwardTroubleTest, AnAnswerThatIsNoVerdictResetsTheClientAndSaysWhy) {
   for (const std::string& answer : {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), Verdict(7),
                                     std::string("LHPEER\x02\0", 8)}) {
