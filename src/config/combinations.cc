@@ -401,7 +401,7 @@ void CheckExec(Document& document) {
   }
   if (exec.stop_timeout <= lease->step_down_grace) return;
   if (!document.Given(kExec, "stop_timeout")) {
-    exec.stop_timeout = lease->step_down_grace;
+    exec.stop_timeout = lease->step_down_grace / 2;  // the rest is for what is in flight in gates
     return;
   }
   document.Error(kExec, "stop_timeout",
