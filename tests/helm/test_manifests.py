@@ -59,9 +59,12 @@ def test_the_program_takes_the_sidecar_conf(rendered, case, tmp_path):
     ip = "fd00::7" if case[0].stem == "ipv6" else ENVIRONMENT["POD_IP"]
     done = check(rendered.conf, tmp_path, POD_IP=ip)
     assert done.returncode == 0, done.stderr + rendered.conf
-    # The secrets' files are in the pod only; nothing else may be risky in an example.
+    # Files of secrets and hooks are in the pod only. Without a peer secret it warns, as the notes do.
+    # Nothing else may be risky in an example.
+    expected = "No such file|no such file here" + ("" if "peer_secret_file" in rendered.conf
+                                                   else "|give peer_secret_file")
     warnings = [line for line in done.stderr.splitlines() if line.startswith("warning:")]
-    assert [line for line in warnings if "No such file" not in line] == []
+    assert [line for line in warnings if not re.search(expected, line)] == []
 
 
 def test_the_sidecar_is_native_where_kubernetes_can(rendered, case):
@@ -205,7 +208,7 @@ def test_the_sidecar_needs_no_privilege(rendered):
     assert context["runAsNonRoot"] and context["runAsUser"] > 0
     assert context["readOnlyRootFilesystem"] and not context["allowPrivilegeEscalation"]
     assert context["capabilities"] == {"drop": ["ALL"]}
-    assert rendered.pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert context["seccompProfile"] == {"type": "RuntimeDefault"}
     assert "limits" in rendered.sidecar["resources"]
     # Throttled, it would renew late.
     assert "cpu" not in rendered.sidecar["resources"]["limits"]
@@ -215,7 +218,22 @@ def test_the_application_reaches_the_signal_socket(rendered):
     shared = {mount["mountPath"]: mount["name"] for mount in rendered.application["volumeMounts"]}
     own = {mount["mountPath"]: mount["name"] for mount in rendered.sidecar["volumeMounts"]}
     assert shared["/run/leasehold"] == own["/run/leasehold"]
-    assert rendered.pod["securityContext"]["fsGroup"] > 0   # the socket's group, mode 0660
+    # The socket has the sidecar's group and the mode 0660.
+    group = rendered.sidecar["securityContext"]["runAsGroup"]
+    assert group in rendered.pod["securityContext"]["supplementalGroups"]
+
+
+def test_the_applications_volumes_keep_their_owner_and_mode(rendered):
+    """A database refuses a data directory that the group may write to."""
+    assert "fsGroup" not in rendered.pod["securityContext"]
+
+
+def test_only_the_sidecar_has_the_secrets(rendered):
+    """They are readable for every user there."""
+    ours = {"leasehold-admin-token", "leasehold-secrets", "leasehold-config", "leasehold-state"}
+    for container in containers(rendered):
+        if container["name"] != "leasehold":
+            assert not ours & {mount["name"] for mount in container.get("volumeMounts", [])}
 
 
 def test_the_state_dir_does_not_travel(rendered):

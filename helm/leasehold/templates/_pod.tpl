@@ -125,8 +125,10 @@ spec:
     {{- toYaml . | nindent 4 }}
   {{- end }}
   terminationGracePeriodSeconds: {{ include "leasehold.gracePeriod" . }}
+  {{- with $pod.securityContext }}
   securityContext:
-    {{- toYaml $pod.securityContext | nindent 4 }}
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   {{- if or $native $pod.initContainers }}
   initContainers:
     {{- with $pod.initContainers }}
@@ -154,14 +156,14 @@ spec:
     - name: leasehold-admin-token
       secret:
         secretName: {{ include "leasehold.adminTokenSecret" . | quote }}
-        # 0440: readable through pod.securityContext.fsGroup.
-        defaultMode: 288
+        # 0444, whatever user the sidecar runs as; no other container mounts it.
+        defaultMode: 292
         items: [{key: {{ .Values.secrets.adminToken.key | quote }}, path: token}]
     {{- end }}
     {{- with include "leasehold.secretSources" . }}
     - name: leasehold-secrets
       projected:
-        defaultMode: 288
+        defaultMode: 292
         sources:
           {{- . | trim | nindent 10 }}
     {{- end }}
