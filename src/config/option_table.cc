@@ -255,7 +255,8 @@ const Option kOptions[] = {
      "pause before it is started again; doubles to 30s while it fails at once",
      Of<&C::exec, &P::restart_delay>},
     {"exec", "stop_timeout", "", Kind::kDuration, "\"5s\"", "1ms..1h",
-     "from TERM to KILL in a step-down, a part of step_down_grace; not given: half of that at most", Of<&C::exec, &P::stop_timeout>},
+     "from TERM to KILL in a step-down, a part of step_down_grace; not given: half of that at most",
+     Of<&C::exec, &P::stop_timeout>},
 
     {"app", "check", "", Kind::kText, "\"\"", "",
      "asks whether the application is ready: http://host:port/path, tcp://host:port or "
