@@ -17,6 +17,7 @@ from pod import Pod
 
 MINIMAL = next(path for path in EXAMPLES if path.stem == "minimal")
 LINGER = 1
+QUICK = 3    # neither a grace (3 s) nor a hold-off was waited for, on a busy machine too
 HOLD_OFF = 2    # the least that goes with a ttl of 3 s: poll and call take less
 
 
@@ -88,7 +89,7 @@ def test_pre_stop_moves_the_lease_and_the_sidecar_then_goes_at_once(pods):
     assert code == 0, said
     assert standby.leader() and not holder.leader()
     assert standby.token() == before + 1
-    assert LINGER <= took < LINGER + 2, said
+    assert LINGER <= took < LINGER + QUICK, said
     assert holder.terminate(seconds=1) == 0     # CASES: within 1 s after preStop
 
 
@@ -97,7 +98,7 @@ def test_pre_stop_of_a_standby_only_lingers(pods):
     before = holder.token()
     code, took, said = standby.pre_stop()
     assert code == 0, said
-    assert LINGER <= took < LINGER + 1, said
+    assert LINGER <= took < LINGER + QUICK, said
     assert holder.leader() and holder.token() == before
     assert standby.terminate(seconds=1) == 0
 
@@ -126,7 +127,7 @@ def test_a_pod_that_cannot_be_asked_is_told_as_a_failed_hook(pods):
     holder.terminate(seconds=10)
     code, took, said = holder.pre_stop()
     assert code == 4, said
-    assert took < LINGER + 5
+    assert took < LINGER + QUICK
 
 
 def test_whichever_pod_a_client_reaches_the_holder_answers(cluster, pods):

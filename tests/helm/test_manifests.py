@@ -159,6 +159,19 @@ def test_every_mount_has_its_volume(rendered):
     assert mounted == set(volumes + claims)
 
 
+def test_a_single_file_that_is_mounted_exists(rendered):
+    """A subPath that no key provides would become an empty directory."""
+    files = {"leasehold-config": set(rendered.one("ConfigMap")["data"])}
+    for volume in rendered.pod["volumes"]:
+        if "secret" in volume:
+            files[volume["name"]] = {item["path"] for item in volume["secret"]["items"]}
+    single = [mount for mount in rendered.sidecar["volumeMounts"] if "subPath" in mount]
+    assert {mount["mountPath"] for mount in single} == {"/etc/leasehold/sidecar.conf",
+                                                        "/etc/leasehold/admin-token"}
+    for mount in single:
+        assert mount["subPath"] in files[mount["name"]]
+
+
 def test_every_file_that_sidecar_conf_names_is_mounted(rendered):
     mounts = [mount["mountPath"] for mount in rendered.sidecar["volumeMounts"]]
     named = re.findall(r'^\S*(?:_file|dir|socket|file) = "(/.*)"', rendered.conf, re.M)
