@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "lib/raw_socket_fixture.h"
@@ -40,6 +41,57 @@ TEST_F(ParkedSocketTest, APeerThatStaysHasNotLeftWhateverItSends) {
   peer_->Send("bytes");
   RunFor(Duration::Millis(20));
   EXPECT_EQ(left_, 0);
+}
+
+TEST_F(ParkedSocketTest, TheFirstBytesAreShownOnceAndStay) {
+  Park(testing::TcpPair());
+  std::string first;
+  int shown = 0;
+  parked_->PeekFirst(4, [&](const std::string& bytes) {
+    first = bytes;
+    ++shown;
+  });
+  RunFor(Duration::Millis(10));
+  EXPECT_EQ(shown, 0);
+  peer_->Send("question");
+  ASSERT_TRUE(Eventually([&] { return shown == 1; }));
+  EXPECT_EQ(first, "ques") << "no more than asked for";
+  peer_->Send("more");
+  RunFor(Duration::Millis(10));
+  EXPECT_EQ(shown, 1);
+  char bytes[16];
+  EXPECT_EQ(recv(fd_, bytes, sizeof(bytes), 0), 12) << "nothing was taken";
+  peer_->Close();
+  EXPECT_TRUE(Eventually([&] { return left_ == 1; })) << "and its leaving is still noticed";
+}
+
+TEST_F(ParkedSocketTest, WhoSeesTheFirstBytesMayDestroyIt) {
+  Park(testing::TcpPair());
+  parked_->PeekFirst(4, [&](const std::string&) { parked_.reset(); });
+  peer_->Send("question");
+  EXPECT_TRUE(Eventually([&] {
+    peer_->Poll();
+    return peer_->over();
+  }));
+}
+
+TEST_F(ParkedSocketTest, APeerThatLeavesWithoutAByteShowsNone) {
+  Park(testing::TcpPair());
+  int shown = 0;
+  parked_->PeekFirst(4, [&](const std::string&) { ++shown; });
+  peer_->Close();
+  EXPECT_TRUE(Eventually([&] { return left_ == 1; }));
+  EXPECT_EQ(shown, 0);
+}
+
+TEST_F(ParkedSocketTest, FirstBytesThatWereSeenButNotShownWhenItWasReleasedAreNotShown) {
+  Park(testing::TcpPair());
+  int shown = 0;
+  parked_->PeekFirst(4, [&](const std::string&) { ++shown; });
+  peer_->Send("question");
+  loop_.Post([&] { close(parked_->Release()); });
+  RunFor(Duration::Millis(20));
+  EXPECT_EQ(shown, 0);
 }
 
 TEST_F(ParkedSocketTest, APeerThatEndsWithNothingUnreadHasLeft) {

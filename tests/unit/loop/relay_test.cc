@@ -198,6 +198,36 @@ TEST_P(RelayTest, FirstBytesGoBeforeEverythingElse) {
       [&] { return server_.received == "first,second" && client_.received == "greeting,answer"; }));
 }
 
+TEST_P(RelayTest, WhoLooksAtTheFirstBytesSeesThemOnceBeforeTheyGoOn) {
+  RelayOptions options;
+  std::string seen;
+  options.look_at_first = [&](std::string_view bytes) {
+    EXPECT_EQ(server_.received, "");
+    seen += bytes;
+    return true;
+  };
+  Start(options, "", "greeting");
+  server_.stream().Write("banner");
+  ASSERT_TRUE(RunUntil([&] { return client_.received == "greetingbanner"; }));
+  EXPECT_EQ(seen, "") << "what the other side says is not looked at";
+  client_.stream().Write("one");
+  ASSERT_TRUE(RunUntil([&] { return server_.received == "one"; }));
+  client_.stream().Write("two");
+  ASSERT_TRUE(RunUntil([&] { return server_.received == "onetwo"; }));
+  EXPECT_EQ(seen, "one");
+}
+
+TEST_P(RelayTest, FirstBytesThatAreRefusedDoNotGoOnAndBothSidesAreCut) {
+  RelayOptions options;
+  options.look_at_first = [](std::string_view bytes) { return bytes != "bad"; };
+  Start(options);
+  client_.stream().Write("bad");
+  ASSERT_TRUE(Done());
+  EXPECT_EQ(status_->error().code, base::ErrorCode::kRefused);
+  EXPECT_EQ(stats_.a_to_b, 0u);
+  EXPECT_EQ(server_.received, "");
+}
+
 TEST_P(RelayTest, EveryChunkAsksAndRefusalCutsBothSidesAtOnce) {
   Start();
   client_.stream().Write("one");
