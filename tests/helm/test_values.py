@@ -62,6 +62,9 @@ REFUSED = {
     "a_password_in_the_url":
         ([put("config.store.redis.url", "redis://me:hunter2@redis:6379/0")],
          ["config.store.redis.url holds a password", "secrets.redisPassword"]),
+    "a_user_without_password":
+        ([put("config.store.redis.url", "redis://me@redis:6379/0")],
+         ["names a user, but no password", "secrets.redisPassword"]),
     "a_grace_period_that_cuts_the_drain":
         ([put("terminationGracePeriodSeconds", 30)], ["terminationGracePeriodSeconds: 30", "need 36"]),
     "a_grace_that_cannot_be_read":

@@ -12,6 +12,10 @@
   {{- if and (regexMatch "^[a-z]+://[^/@]*:[^/@]+@" $url) (not (regexMatch "^[a-z]+://[^/@:]*:\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}@" $url)) -}}
     {{- fail "config.store.redis.url holds a password, which the ConfigMap would show: put it into a Secret and name that in secrets.redisPassword" -}}
   {{- end -}}
+  {{- $user := or (regexMatch "^[a-z]+://[^/@:]+@" $url) (dig "store" "redis" "username" "" $config) -}}
+  {{- if and $user (not .Values.secrets.redisPassword.secretName) (not (dig "store" "redis" "password" "" $config)) (not (dig "store" "redis" "password_file" "" $config)) -}}
+    {{- fail "config.store.redis names a user, but no password: name its Secret in secrets.redisPassword" -}}
+  {{- end -}}
 {{- else if eq $type "file" -}}
   {{- if gt (int .Values.workload.replicas) 1 -}}
     {{- fail (printf "workload.replicas: %d pods cannot share the file store, which is for one machine; use config.store.type: redis" (int .Values.workload.replicas)) -}}
