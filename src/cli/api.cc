@@ -141,23 +141,25 @@ Result<ApiAnswer> Api::Call(const std::string& method, const std::string& path,
   return answer;
 }
 
-std::string LeasePath(std::string_view lease) {
+std::string EscapeUrl(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string path = "/v1/leases/";
-  for (const char c : lease) {
+  std::string out;
+  for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '-' || c == '_' || c == '.';
     if (plain) {
-      path += c;
+      out += c;
     } else {
-      path += '%';
-      path += kHex[byte >> 4];
-      path += kHex[byte & 15];
+      out += '%';
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
     }
   }
-  return path;
+  return out;
 }
+
+std::string LeasePath(std::string_view lease) { return "/v1/leases/" + EscapeUrl(lease); }
 
 void PrintJson(Console& console, const ApiAnswer& answer) { console.out << answer.text << "\n"; }
 

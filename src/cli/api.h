@@ -57,6 +57,8 @@ class Api {
   ApiTarget target_;
 };
 
+// `text` as it may stand in a path segment or a query, with %XX for what may not.
+std::string EscapeUrl(std::string_view text);
 // "/v1/leases/<name>" with what cannot stand in a path escaped.
 std::string LeasePath(std::string_view lease);
 // "{"a":1}" of an answer with a line end; what --json prints.

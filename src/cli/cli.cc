@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -19,11 +20,18 @@ bool AskOnTerminal(const std::string& question) {
   return word == "y" || word == "yes";
 }
 
+// The kernel tells the writer of a pipe without being asked for anything.
+bool ReaderGone() {
+  pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+}
+
 Console StandardConsole() {
   Console console{std::cout, std::cerr, false, {}};
   const char* no_color = std::getenv("NO_COLOR");  // https://no-color.org
   console.color = isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
   if (isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1) console.confirm = AskOnTerminal;
+  console.reader_gone = ReaderGone;
   return console;
 }
 
@@ -40,6 +48,7 @@ int Dispatch(const CommandLine& command, loop::Loop& loop, Console& console) {
     case Verb::kStepDown: return StepDownCommand(command, loop, console);
     case Verb::kWait: return WaitCommand(command, loop, console);
     case Verb::kDrained: return DrainedCommand(command, loop, console);
+    case Verb::kEvents: return EventsCommand(command, loop, console);
   }
   return kUsage;
 }
@@ -59,6 +68,8 @@ int Main(int argc, const char* const* argv) {
   loop::Loop loop;
   const int exit_code = Dispatch(*parsed.command, loop, console);
   console.out.flush();
+  // Who has seen enough of the events ends by no longer reading.
+  if (parsed.command->verb == Verb::kEvents && exit_code == kOk && ReaderGone()) return kOk;
   // A full disk or a closed pipe must not look like success.
   return console.out ? exit_code : (exit_code == kOk ? kFailed : exit_code);
 }

@@ -22,6 +22,7 @@ constexpr const char* kFooter =
     "  leasehold exec -- ./worker             a command that runs only while the lease is held\n"
     "  leasehold status                       who holds what, at a glance\n"
     "  leasehold step-down                    move a lease to another instance, losing nothing\n"
+    "  leasehold events                       what happens, as it happens\n"
     "\n"
     "`leasehold COMMAND --help` explains each command with examples;\n"
     "`leasehold check --reference` explains each option of sidecar.conf.\n"
@@ -125,6 +126,20 @@ constexpr const char* kDrainedFooter =
     "Example:\n"
     "  leasehold drained orders --name worker --socket /run/leasehold/leasehold.sock\n";
 
+constexpr const char* kEventsFooter =
+    "Begins with the state of every lease (hello), then prints a line per event: time, event,\n"
+    "lease, token, holder, reason, detail. A broken connection or a restarted sidecar is told on\n"
+    "standard error and connected to again: nothing is shown twice, and what could not be had\n"
+    "again is told as \"missed\". With --json each line is an object; --since takes its event_id.\n"
+    "\n"
+    "Ends with 0 on SIGINT, on SIGTERM, when nobody reads its output any more and, with\n"
+    "--no-follow, when everything kept is printed; with 4 when the sidecar cannot be reached to\n"
+    "begin with, with 1 when the API refuses.\n"
+    "Examples:\n"
+    "  leasehold events\n"
+    "  leasehold events --lease orders --event lease. --json\n"
+    "  leasehold events --no-follow --event lease.lost --event store.\n";
+
 // The texts CLI11 collects; turned into typed values after it is done.
 struct Texts {
   std::string expected_node_id;
@@ -147,6 +162,7 @@ class Parser {
     AddStepDown();
     AddWait();
     AddDrained();
+    AddEvents();
     Add(Verb::kVersion, "version", "Print the version", "");
   }
 
@@ -300,6 +316,21 @@ class Parser {
     AddTimeout(sub, "How long to wait for the answer");
   }
 
+  void AddEvents() {
+    CLI::App* sub = Add(Verb::kEvents, "events", "Show what happens, as it happens", kEventsFooter);
+    AddApi(sub);
+    sub->add_option("--lease", command_.lease, "Only what concerns this lease")->type_name("LEASE");
+    sub->add_option("--event", command_.events,
+                    "Only this event, or all that begin so (\"lease.\"); may be repeated")
+        ->type_name("EVENT")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    sub->add_option("--since", command_.since,
+                    "After the event with this id, or \"start\": all that is kept, first")
+        ->type_name("ID");
+    sub->add_flag("--no-follow", no_follow_, "Print what is kept, then end");
+  }
+
   // Typed values out of texts, and what CLI11 cannot know. A sentence, or empty.
   std::string Finish() {
     // An empty value is an unset variable of a script: it must not weaken the precondition.
@@ -316,6 +347,7 @@ class Parser {
     }
     command_.wait_for_outcome = !no_wait_;
     command_.take_back = !no_take_back_;
+    command_.follow = !no_follow_;
     if (!texts_.expected_node_id.empty()) command_.expected_node_id = texts_.expected_node_id;
     if (!texts_.timeout.empty()) {
       const base::Result<base::Duration> timeout = base::ParseDuration(texts_.timeout);
@@ -352,6 +384,7 @@ class Parser {
   bool wait_ = false;  // the default, said aloud
   bool no_wait_ = false;
   bool no_take_back_ = false;
+  bool no_follow_ = false;
 };
 
 }  // namespace

@@ -11,7 +11,18 @@
 
 namespace leasehold::cli {
 
-enum class Verb { kRun, kExec, kCheck, kStatus, kDescribe, kStepDown, kWait, kDrained, kVersion };
+enum class Verb {
+  kRun,
+  kExec,
+  kCheck,
+  kStatus,
+  kDescribe,
+  kStepDown,
+  kWait,
+  kDrained,
+  kEvents,
+  kVersion
+};
 
 struct CommandLine {
   Verb verb = Verb::kVersion;
@@ -38,6 +49,10 @@ struct CommandLine {
   std::string wait_for;  // wait: "active", "standby" or "draining"
   base::Duration timeout = base::Duration::Seconds(120);
   std::optional<uint64_t> token;  // drained
+
+  std::vector<std::string> events;  // events: names or prefixes; empty: all
+  std::string since;                // events: "start" or an event's id; empty: from now on
+  bool follow = true;
 };
 
 struct ParsedCommandLine {

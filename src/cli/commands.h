@@ -21,5 +21,6 @@ int DescribeCommand(const CommandLine& command, loop::Loop& loop, Console& conso
 int StepDownCommand(const CommandLine& command, loop::Loop& loop, Console& console);
 int WaitCommand(const CommandLine& command, loop::Loop& loop, Console& console);
 int DrainedCommand(const CommandLine& command, loop::Loop& loop, Console& console);
+int EventsCommand(const CommandLine& command, loop::Loop& loop, Console& console);
 
 }  // namespace leasehold::cli

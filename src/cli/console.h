@@ -19,6 +19,8 @@ struct Console {
   bool color = false;  // only when `out` is a terminal
   // Asks a question on the terminal; empty where there is none.
   std::function<bool(const std::string& question)> confirm;
+  // Nobody will ever read what is written to `out`: its pipe is closed. Empty: not known.
+  std::function<bool()> reader_gone = {};
 };
 
 enum class Color { kNone, kGood, kWarning, kBad };

@@ -92,12 +92,13 @@ std::string Serialize(const HttpRequest& request) {
 
 class HttpCallImpl final : public HttpCall, private loop::StreamListener {
  public:
-  HttpCallImpl(loop::Loop& loop, const HttpRequest& request,
+  HttpCallImpl(loop::Loop& loop, const HttpRequest& request, HttpStreaming streaming,
                std::function<void(base::Result<HttpResponse>)> done)
       : name_(request.method + " " + request.address.ToString() + base::Printable(request.target)),
         head_is_enough_(request.head_is_enough),
         body_bytes_max_(request.body_bytes_max),
         timeout_(request.timeout),
+        streaming_(std::move(streaming)),
         done_(std::move(done)),
         parser_(http1::Limits{}),
         deadline_(loop, [this] { OnDeadline(); }) {
@@ -135,13 +136,15 @@ class HttpCallImpl final : public HttpCall, private loop::StreamListener {
       Finish(Fail(refused_->code, refused_->message));
       return;
     }
-    Finish(
-        Fail(ErrorCode::kTimeout, "no complete answer within " + base::FormatDuration(timeout_)));
+    Finish(Fail(ErrorCode::kTimeout,
+                streams() ? "nothing came for " + base::FormatDuration(streaming_.silence_max)
+                          : "no complete answer within " + base::FormatDuration(timeout_)));
   }
 
   // loop::StreamListener
   void OnData(std::span<const char> bytes) override {
     std::string_view input(bytes.data(), bytes.size());
+    if (streams()) deadline_.StartAfter(streaming_.silence_max);
     while (true) {
       const http1::Step step = parser_.Next(input);
       input.remove_prefix(step.consumed);
@@ -170,6 +173,10 @@ class HttpCallImpl final : public HttpCall, private loop::StreamListener {
     switch (step.event) {
       case http1::Event::kHead: return OnHead();
       case http1::Event::kBody:
+        if (streams()) {
+          streaming_.on_body(step.body);
+          return false;
+        }
         if (response_.body.size() + step.body.size() > body_bytes_max_) {
           Finish(Fail(ErrorCode::kLimit,
                       "the answer's body is longer than " + base::FormatSize(body_bytes_max_)));
@@ -202,10 +209,19 @@ class HttpCallImpl final : public HttpCall, private loop::StreamListener {
       response_.headers.emplace_back(header.name, header.value);
     }
     if (!head_is_enough_ && head.status != 101) {
+      if (streams()) {
+        deadline_.StartAfter(streaming_.silence_max);
+        streaming_.on_head(response_);
+      }
       return false;
     }
     Finish(std::move(response_));
     return true;
+  }
+
+  // The head of an answer whose body is handed on has arrived.
+  bool streams() const {
+    return streaming_.on_body && response_.status >= 200 && response_.status < 300;
   }
 
   Error Fail(ErrorCode code, const std::string& why) const {
@@ -225,12 +241,13 @@ class HttpCallImpl final : public HttpCall, private loop::StreamListener {
   const bool head_is_enough_;
   const size_t body_bytes_max_;
   const base::Duration timeout_;
+  const HttpStreaming streaming_;
   std::function<void(base::Result<HttpResponse>)> done_;
   std::string request_;
   std::optional<Error> refused_;
   http1::ResponseParser parser_;
   HttpResponse response_;
-  loop::Timer deadline_;  // of the whole call
+  loop::Timer deadline_;  // of the whole call; once it streams, of the next piece
   std::unique_ptr<loop::Connecting> connecting_;
   std::unique_ptr<loop::Stream> stream_;
 };
@@ -239,7 +256,13 @@ class HttpCallImpl final : public HttpCall, private loop::StreamListener {
 
 std::unique_ptr<HttpCall> StartHttpCall(loop::Loop& loop, const HttpRequest& request,
                                         std::function<void(base::Result<HttpResponse>)> done) {
-  return std::make_unique<HttpCallImpl>(loop, request, std::move(done));
+  return std::make_unique<HttpCallImpl>(loop, request, HttpStreaming{}, std::move(done));
+}
+
+std::unique_ptr<HttpCall> StartHttpStream(loop::Loop& loop, const HttpRequest& request,
+                                          HttpStreaming streaming,
+                                          std::function<void(base::Result<HttpResponse>)> done) {
+  return std::make_unique<HttpCallImpl>(loop, request, std::move(streaming), std::move(done));
 }
 
 }  // namespace leasehold::client

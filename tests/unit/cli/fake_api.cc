@@ -41,9 +41,9 @@ class FakeApi::Connection final : public loop::StreamListener {
       return;
     }
     stream_->Write("HTTP/1.1 " + std::to_string(answer.status) +
-                   " X\r\nContent-Type: application/json\r\nContent-Length: " +
-                   std::to_string(answer.body.size()) + "\r\nConnection: close\r\n\r\n" +
-                   answer.body);
+                   " X\r\nContent-Type: " + answer.content_type +
+                   "\r\nContent-Length: " + std::to_string(answer.body.size()) +
+                   "\r\nConnection: close\r\n\r\n" + answer.body);
   }
   void OnEnd() override {}
   void OnDrained() override {}

@@ -26,6 +26,7 @@ class FakeApi {
     int status = 200;
     std::string body;
     Behaviour behaviour = Behaviour::kAnswer;
+    std::string content_type = "application/json";
   };
 
   explicit FakeApi(loop::Loop& loop);
