@@ -24,7 +24,7 @@ HOLD_OFF = 2    # the least that goes with a ttl of 3 s: poll and call take less
 class Cluster:
     """Pods of one release, "a" and "b" by their addresses."""
 
-    def __init__(self, stack, directory):
+    def __init__(self, stack, directory, leases=("orders",)):
         self.stack = stack
         self.directory = directory
         self.redis = Redis(directory / "redis")
@@ -32,9 +32,9 @@ class Cluster:
         self.web, peer, admin = free_port(), free_port(), free_port()
         config = {
             "store": {"type": "redis", "redis": {"url": self.redis.url}},
-            "lease": [{"name": "orders", "ttl": "3s", "step_down_grace": "3s",
-                       "step_down_hold_off": f"{HOLD_OFF}s"}],
-            "gate": [{"name": "web", "type": "http", "listen": f"${{POD_IP}}:{self.web}",
+            "lease": [{"name": name, "ttl": "3s", "step_down_grace": "3s",
+                       "step_down_hold_off": f"{HOLD_OFF}s"} for name in leases],
+            "gate": [{"name": "web", "type": "http", "lease": leases[0], "listen": f"${{POD_IP}}:{self.web}",
                       "upstream": "127.0.0.1:${APP_PORT}", "standby": "forward",
                       "peer_listen": f"${{POD_IP}}:{peer}", "advertise": f"${{POD_IP}}:{peer}"}],
             "admin": {"listen": f"${{POD_IP}}:{admin}"},
@@ -91,6 +91,19 @@ def test_pre_stop_moves_the_lease_and_the_sidecar_then_goes_at_once(pods):
     assert standby.token() == before + 1
     assert LINGER <= took < LINGER + QUICK, said
     assert holder.terminate(seconds=1) == 0     # CASES: within 1 s after preStop
+
+
+def test_pre_stop_gives_all_leases_away_side_by_side(tmp_path):
+    with contextlib.ExitStack() as stack:
+        cluster = Cluster(stack, tmp_path, leases=("orders", "reports", "mail"))
+        holder = cluster.pod("a", "127.0.0.2")
+        wait_for(holder.leader, 10, holder.log)     # of several leases: holds all
+        standby = cluster.pod("b", "127.0.0.3")
+        wait_for(lambda: standby.probe("readinessProbe"), 10, standby.log)
+        code, took, said = holder.pre_stop()
+        assert code == 0, said
+        assert standby.leader(), standby.log()
+        assert took < LINGER + QUICK, said
 
 
 def test_pre_stop_of_a_standby_only_lingers(pods):
