@@ -27,7 +27,7 @@ constexpr base::Duration kContinueWait = base::Duration::Seconds(1);
 Downstream::Downstream(HttpGate& gate, std::unique_ptr<loop::Stream> stream, Origin origin)
     : gate_(gate),
       stream_(std::move(stream)),
-      parser_(gate.request_limits()),
+      parser_(gate.request_limits(origin)),
       client_(stream_->peer_host()),
       from_peer_(origin == Origin::kPeer) {
   stream_->SetListener(this);
@@ -38,6 +38,7 @@ Downstream::~Downstream() = default;
 void Downstream::Start() {
   last_active_ = gate_.host().loop.CachedNow();
   const Options& options = gate_.options();
+  if (from_peer_) stream_->SetKeepAlive(HttpGate::kProbePeriod);
   SetDeadline(gate_.leaving() ? kHotWindow : from_peer_ ? PeerIdleTimeout() : options.idle_timeout);
   stream_->StartReading();
 }

@@ -49,7 +49,8 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   void OnShut(bool lost, bool cut);
   // The process is going away: the same for whoever is between two requests.
   void OnLeave();
-  void OnSweep(base::MonoTime now);
+  // `stalled`: the loop was, so that what others said may not have been heard yet.
+  void OnSweep(base::MonoTime now, bool stalled);
   // The gate is being destroyed (the process ends): who got no byte of an answer, held ones too, is
   // refused; an answer under way is cut, so that it does not look complete.
   void EndWithGate();
@@ -123,6 +124,7 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   void OnPeerConnected(base::Result<std::unique_ptr<loop::Stream>> result);
   bool OnPeerHead();       // false: this exchange does not go on here
   void OnPeerAdmission();  // said, by a 199 or an answer
+  void PeerDidNotAdmit();
   void PeerFailed(const char* what);
   void ExpectSign();  // of life, from now on within a time
   void PeerSilent();

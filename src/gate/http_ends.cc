@@ -120,9 +120,9 @@ base::Duration Downstream::PeerIdleTimeout() const {
 
 void Downstream::SetDeadline(base::Duration d) { deadline_ = gate_.host().loop.CachedNow() + d; }
 
-void Downstream::OnSweep(base::MonoTime now) {
+void Downstream::OnSweep(base::MonoTime now, bool stalled) {
   if (state_ == State::kLingering && linger_bytes_ > kLingerBytesMax) return Cut();
-  if (now >= sign_at_) {
+  if (now >= sign_at_ && !(stalled && forwarded_)) {
     sign_at_ = base::MonoTime::Never();
     return forwarded_ ? PeerSilent() : SayAdmitted();
   }

@@ -236,10 +236,16 @@ void Downstream::BeginTunnel(std::string_view rest) {
   gate_.CountAnswer(status_, gate_.host().loop.CachedNow() - started_);
   Upstream& upstream = *std::exchange(upstream_, nullptr);
   std::unique_ptr<loop::Stream> application = upstream.pool().TakeStream(upstream);
-  const int application_fd = application->Detach();
-  const int client_fd = stream_->Detach();
+  HttpGate::TunnelStart start;
+  if (forwarded_) start.kind = HttpGate::TunnelKind::kForwarded;
+  if (from_peer_) start.kind = HttpGate::TunnelKind::kFromPeer;
+  start.ticket = std::move(ticket_);
+  start.client_fd = stream_->Detach();
+  start.application_fd = application->Detach();
+  start.to_application = pending_;
+  start.to_client = to_client;
   if (forwarded_) gate_.CountForwarded();
-  gate_.StartTunnel(std::move(ticket_), forwarded_, client_fd, application_fd, pending_, to_client);
+  gate_.StartTunnel(std::move(start));
   Close();
 }
 

@@ -10,12 +10,6 @@
 #include "gate/peer_hello.h"
 
 namespace leasehold::gate {
-namespace {
-
-// Keep-alive probes: a dead host is noticed three of these after it was last heard of.
-constexpr base::Duration kProbePeriod = base::Duration::Seconds(1);
-
-}  // namespace
 
 void Downstream::Forward(bool probe) {
   StartForward(probe);
@@ -61,7 +55,7 @@ void Downstream::OnPeerConnected(base::Result<std::unique_ptr<loop::Stream>> res
   }
   if (pool_generation_ != gate_.peer_pool_.generation()) return RouteAgain();
   std::unique_ptr<loop::Stream> stream = std::move(result).value();
-  stream->SetKeepAlive(kProbePeriod);
+  stream->SetKeepAlive(HttpGate::kProbePeriod);
   Attach(*gate_.peer_pool_.Add(std::move(stream), *this));
   ResumeInput();
 }
@@ -94,7 +88,7 @@ bool Downstream::OnPeerHead() {
     return upstream_ == upstream;
   }
   if (head.lease_peer == kPeerNotAdmitted) {
-    PeerFailed("it does not admit");
+    PeerDidNotAdmit();
   } else {
     gate_.NotePeerTrouble("it refuses what comes from here");
     gate_.PeerAdmitted(route_generation_);  // alive and sure of itself: nobody need wait for that
@@ -110,14 +104,24 @@ void Downstream::OnPeerAdmission() {
   gate_.PeerAdmitted(route_generation_);
 }
 
-// It does not admit, or broke off. What it may have executed is not sent again.
+void Downstream::PeerDidNotAdmit() {
+  probe_ = false;
+  gate_.PeerDidNotAdmit(route_generation_, "it does not admit");
+  if (!body_begun_) return RouteAgain();
+  Answer(503, "peer_not_admitted",
+         "The holder lost the lease before it had passed the request on; nothing was done.");
+}
+
+// It broke off. What it may have executed is not sent again.
 void Downstream::PeerFailed(const char* what) {
   if (answer_begun_) {
     gate_.NotePeerTrouble(what);
     return Cut();
   }
   // A kept connection that the peer was just closing says nothing about the peer.
-  if (upstream_->reused() && !upstream_->answered() && !retried_ && !body_begun_) {
+  const bool just_ended = upstream_->reused() && !upstream_->answered();
+  const bool same_peer = pool_generation_ == gate_.peer_pool_.generation();
+  if (just_ended && same_peer && !retried_ && !body_begun_) {
     retried_ = true;
     gate_.retries_.Add();
     LeaveUpstream(false);

@@ -34,14 +34,22 @@ std::string DefaultHost(const base::Address& upstream) {
   return upstream.kind == base::Address::Kind::kUnix ? "localhost" : upstream.ToString();
 }
 
+// A sweep later than this says that the loop was stalled (a stopped process, a starved machine).
+constexpr base::Duration kStall = base::Duration::Seconds(1);
+// What a sender adds to a head (Lease-Peer with its mac, X-Forwarded-*), and a receiver to an
+// answer's: a client's head that is just small enough for one hop is so for two.
+constexpr size_t kPeerHeadBytes = size_t{2} * 1024;
+
 constexpr std::string_view kRequestsHelp = "Requests answered by a gate, by class of status.";
 
 }  // namespace
 
 HttpGate::HttpGate(const Options& options, Host host_in)
     : GateFrame(options, std::move(host_in), "http"),
-      pool_(host().loop, options, options.upstream_idle_timeout),
-      peer_pool_(host().loop, options, kPeerIdle),
+      pool_(host().loop, options.head_bytes_max, options.upstream_idle_timeout,
+            options.upstream_idle_max),
+      peer_pool_(host().loop, options.head_bytes_max + kPeerHeadBytes, kPeerIdle,
+                 options.upstream_idle_max),
       peer_key_(host().peer_secret, host().lease, options.name, host().process_id),
       sweep_timer_(host().loop, [this] { Sweep(); }),
       sweep_interval_(SweepInterval(options)),
@@ -174,83 +182,22 @@ void HttpGate::Bury(Downstream& downstream) {
 }
 
 void HttpGate::ArmSweep() {
-  if (!sweep_timer_.armed()) sweep_timer_.StartAfter(sweep_interval_);
+  if (sweep_timer_.armed()) return;
+  sweep_due_ = Loop::Now() + sweep_interval_;
+  sweep_timer_.StartAt(sweep_due_);
 }
 
 void HttpGate::Sweep() {
   const base::MonoTime now = host().loop.CachedNow();
-  for (size_t i = downstreams_.size(); i-- > 0;) downstreams_[i]->OnSweep(now);
+  // After a stall of the loop the signs of life of others wait unread: they are looked for first.
+  const bool stalled = now - sweep_due_ >= kStall;
+  for (size_t i = downstreams_.size(); i-- > 0;) downstreams_[i]->OnSweep(now, stalled);
   pool_.Sweep(now);
   peer_pool_.Sweep(now);
-  if (now >= forwarded_tunnels_end_) CloseTunnels(Which::kForwarded, false);
-  const bool tunnels_due = !forwarded_tunnels_end_.is_never() && !tunnels_.empty();
+  const bool tunnels_due = SweepTunnels(now);
   if (!downstreams_.empty() || pool_.size() > 0 || peer_pool_.size() > 0 || tunnels_due) {
     ArmSweep();
   }
-}
-
-// ---- tunnels ----
-
-std::optional<Refusal> HttpGate::RefusesTunnel(bool forwarded) const {
-  const base::MonoTime now = Loop::Now();
-  if (forwarded) {
-    return now >= forwarded_tunnels_end_ ? std::optional(Refusal::kLeaving) : std::nullopt;
-  }
-  const bool draining = core().valve() == Valve::kDraining && now >= core().tunnels_end();
-  return draining ? std::optional(Refusal::kDraining) : std::nullopt;
-}
-
-void HttpGate::StartTunnel(Ticket ticket, bool forwarded, int client_fd, int application_fd,
-                           std::string_view to_application, std::string_view to_client) {
-  auto tunnel = std::make_unique<Tunnel>();
-  Tunnel* raw = tunnel.get();
-  tunnel->ticket = std::move(ticket);
-  tunnel->forwarded = forwarded;
-  loop::RelayOptions relay_options;
-  relay_options.buffer_bytes = options().buffer_bytes;
-  relay_options.idle_timeout = options().tunnel_idle_timeout;
-  tunnel->relay = loop::Relay::Start(
-      host().loop, client_fd, application_fd, to_application, to_client, relay_options,
-      [this, forwarded] { return forwarded || MayPass(); },
-      [this, raw](const base::Status&, const loop::RelayStats& stats) { TunnelDone(*raw, stats); });
-  tunnels_.push_back(std::move(tunnel));
-}
-
-void HttpGate::TunnelDone(Tunnel& tunnel, const loop::RelayStats& stats) {
-  tunnel_bytes_up_ += stats.a_to_b;
-  tunnel_bytes_down_ += stats.b_to_a;
-  Finished(tunnel.ticket);
-  const auto it = std::find_if(tunnels_.begin(), tunnels_.end(),
-                               [&](const auto& one) { return one.get() == &tunnel; });
-  CHECK(it != tunnels_.end(), "a tunnel is in its gate's table");
-  buried_tunnels_.push_back(std::move(*it));
-  tunnels_.erase(it);
-  ConnectionEnded();
-  if (buried_tunnels_.size() > 1) return;  // posted already
-  host().loop.Post([weak = std::weak_ptr<HttpGate*>(self_)] {
-    if (auto self = weak.lock()) (*self)->buried_tunnels_.clear();
-  });
-}
-
-void HttpGate::CutTunnels() { CloseTunnels(Which::kAdmitted, false); }
-
-void HttpGate::CloseTunnels(Which which, bool reset) {
-  // Those that stay come first.
-  const auto first =
-      std::stable_partition(tunnels_.begin(), tunnels_.end(), [which](const auto& tunnel) {
-        return which != Which::kAll && tunnel->forwarded != (which == Which::kForwarded);
-      });
-  if (first == tunnels_.end()) return;
-  for (auto it = first; it != tunnels_.end(); ++it) {
-    Tunnel* const tunnel = it->get();
-    if (reset) tunnel->relay->ResetOnClose();
-    const loop::RelayStats stats = tunnel->relay->stats();
-    tunnel_bytes_up_ += stats.a_to_b;
-    tunnel_bytes_down_ += stats.b_to_a;
-    Finished(tunnel->ticket);
-  }
-  tunnels_.erase(first, tunnels_.end());
-  ConnectionEnded();
 }
 
 // ---- what connections share ----
@@ -298,9 +245,10 @@ void HttpGate::NoteUpstreamTrouble(std::string_view what) {
                    {"suppressed", suppressed}});
 }
 
-proto::http1::Limits HttpGate::request_limits() const {
+proto::http1::Limits HttpGate::request_limits(Origin origin) const {
   proto::http1::Limits limits;
   limits.head_bytes_max = options().head_bytes_max;
+  if (origin == Origin::kPeer) limits.head_bytes_max += kPeerHeadBytes;
   limits.target_bytes_max = options().target_bytes_max;
   limits.body_bytes_max = options().body_bytes_max;
   return limits;

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,12 +34,16 @@ class HttpGate final : public GateFrame {
 
   // How long the holder's gate may be silent, while it connects and before it answers.
   static constexpr base::Duration kPeerPatience = base::Duration::Seconds(3);
+  // Keep-alive probes between sidecars: a dead host is noticed three of these after it was last
+  // heard of.
+  static constexpr base::Duration kProbePeriod = base::Duration::Seconds(1);
   // Kept connections to it; it keeps them longer (http_ends.cc).
   static constexpr base::Duration kPeerIdle = base::Duration::Seconds(10);
 
   struct Tunnel {
     Ticket ticket;
     bool forwarded = false;  // has no ticket: its work is the holder's
+    int peer_fd = -1;        // the relay's, of the side where another sidecar is
     std::unique_ptr<loop::Relay> relay;
   };
 
@@ -73,14 +78,24 @@ class HttpGate final : public GateFrame {
   // Why a tunnel may not begin now; nothing: it may.
   std::optional<Refusal> RefusesTunnel(bool forwarded) const;
   void Bury(Downstream& downstream);
-  void StartTunnel(Ticket ticket, bool forwarded, int client_fd, int application_fd,
-                   std::string_view to_application, std::string_view to_client);
-  proto::http1::Limits request_limits() const;
+  enum class TunnelKind : uint8_t { kPlain, kForwarded, kFromPeer };
+  struct TunnelStart {
+    TunnelKind kind = TunnelKind::kPlain;
+    Ticket ticket;  // none of what is forwarded
+    int client_fd = -1;
+    int application_fd = -1;  // or of the holder's gate
+    std::string_view to_application;
+    std::string_view to_client;
+  };
+  void StartTunnel(TunnelStart start);
+  proto::http1::Limits request_limits(Origin origin) const;
 
   void Adopt(int fd, std::string peer, Origin origin, bool over_limit);
   void TunnelDone(Tunnel& tunnel, const loop::RelayStats& stats);
   enum class Which : uint8_t { kAdmitted, kForwarded, kAll };
   void CloseTunnels(Which which, bool reset);
+  size_t CloseTunnelsIf(const std::function<bool(const Tunnel&)>& condition, bool reset);
+  bool SweepTunnels(base::MonoTime now);
   void Sweep();
   void ArmSweep();
 
@@ -93,6 +108,8 @@ class HttpGate final : public GateFrame {
   std::vector<std::unique_ptr<Tunnel>> buried_tunnels_;
   loop::Timer sweep_timer_;
   const base::Duration sweep_interval_;
+  base::MonoTime sweep_due_;
+  base::MonoTime tunnels_look_at_;
   base::MonoTime forwarded_tunnels_end_ = base::MonoTime::Never();  // of a gate that leaves
   uint64_t forwarding_ = 0;                                         // tunnels not counted
 

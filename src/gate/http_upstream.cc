@@ -8,9 +8,9 @@
 namespace leasehold::gate {
 namespace {
 
-proto::http1::Limits ResponseLimits(const Options& options) {
+proto::http1::Limits ResponseLimits(uint64_t head_bytes_max) {
   proto::http1::Limits limits;
-  limits.head_bytes_max = options.head_bytes_max;
+  limits.head_bytes_max = head_bytes_max;
   return limits;
 }
 
@@ -42,11 +42,12 @@ void Upstream::OnClosed(const base::Error&) {
   user_->OnUpstreamBroken();
 }
 
-UpstreamPool::UpstreamPool(loop::Loop& loop, const Options& options, base::Duration idle_timeout)
+UpstreamPool::UpstreamPool(loop::Loop& loop, uint64_t head_bytes_max, base::Duration idle_timeout,
+                           size_t idle_max)
     : loop_(loop),
-      limits_(ResponseLimits(options)),
+      limits_(ResponseLimits(head_bytes_max)),
       idle_timeout_(idle_timeout),
-      idle_max_(options.upstream_idle_max),
+      idle_max_(idle_max),
       self_(std::make_shared<UpstreamPool*>(this)) {}
 
 UpstreamPool::~UpstreamPool() = default;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/time.h"
-#include "gate/options.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
 #include "proto/http1.h"
@@ -68,7 +67,8 @@ class Upstream final : public loop::StreamListener {
 
 class UpstreamPool {
  public:
-  UpstreamPool(loop::Loop& loop, const Options& options, base::Duration idle_timeout);
+  UpstreamPool(loop::Loop& loop, uint64_t head_bytes_max, base::Duration idle_timeout,
+               size_t idle_max);
   ~UpstreamPool();
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;

@@ -82,10 +82,11 @@ PeerCheck PeerKey::Check(std::string_view text, bool* say) {
   if (!welcome_.empty() && line == welcome_) return PeerCheck::kWelcome;
   PeerHello hello;
   if (!ParsePeerHello(text, &hello)) return PeerCheck::kMalformed;
+  // First, because a mac is over our gate's name: another's would look like a wrong secret.
+  if (hello.gate != gate_) return PeerCheck::kOtherGate;
   if (!secret_.empty() && !loop::EqualSecrets(hello.mac, Mac(hello.to, hello.from))) {
     return PeerCheck::kWrongSecret;
   }
-  if (hello.gate != gate_) return PeerCheck::kOtherGate;
   if (hello.to != own_) return PeerCheck::kOtherProcess;
   welcome_ = line;
   return PeerCheck::kWelcome;
