@@ -337,7 +337,7 @@ class Parser {
     for (const CLI::App* sub : app_.get_subcommands()) {
       for (const CLI::Option* option : sub->get_options()) {
         if (option->count() > 0 && option->get_items_expected_max() > 0 &&
-            option->results().front().empty()) {
+            std::ranges::any_of(option->results(), &std::string::empty)) {
           return option->get_name() + " is given, but empty; give a value or leave it out";
         }
       }

@@ -92,6 +92,23 @@ TEST_F(CommandLineTest, WaitNeedsAStateItKnows) {
   Bad({"wait", "--for", "active", "--timeout", "0s"}, "must be longer than nothing");
 }
 
+TEST_F(CommandLineTest, EventsTakesFiltersAPlaceAndFollowsUnlessToldOtherwise) {
+  const CommandLine plain = Good({"events"});
+  EXPECT_EQ(plain.verb, Verb::kEvents);
+  EXPECT_TRUE(plain.follow);
+  EXPECT_TRUE(plain.events.empty());
+  const CommandLine command = Good({"events", "--lease", "a", "--event", "lease.", "--event",
+                                    "gate.opened", "--since", "p.7", "--no-follow", "--json"});
+  EXPECT_EQ(command.lease, "a");
+  EXPECT_EQ(command.events, (std::vector<std::string>{"lease.", "gate.opened"}));
+  EXPECT_EQ(command.since, "p.7");
+  EXPECT_FALSE(command.follow);
+  EXPECT_TRUE(command.json);
+  Bad({"events", "--since", ""}, "empty");
+  Bad({"events", "--event", "lease.", "--event", ""}, "empty");
+  Bad({"events", "--event", "lease.", "gate."}, "gate.");
+}
+
 TEST_F(CommandLineTest, UnknownCommandsAndFlagsAreUsageErrors) {
   Bad({}, "A subcommand is required");
   Bad({"launch"}, "there is no command \"launch\"; `leasehold --help` lists them");
@@ -106,7 +123,7 @@ TEST_F(CommandLineTest, HelpTellsExitCodesAndEachCommandShowsAnExample) {
   EXPECT_EQ(top.exit_code, kOk);
   EXPECT_NE(top.out.find("Exit codes:"), std::string::npos) << top.out;
   for (const std::string verb :
-       {"run", "check", "status", "describe", "step-down", "wait", "drained"}) {
+       {"run", "check", "status", "describe", "step-down", "wait", "drained", "events"}) {
     EXPECT_NE(top.out.find("\n  " + verb + " "), std::string::npos) << verb;
     const ParsedCommandLine help = ParseCommandLine({verb, "--help"});
     EXPECT_EQ(help.exit_code, kOk);

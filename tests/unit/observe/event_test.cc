@@ -88,6 +88,43 @@ TEST_F(EventBusTest, AnUnknownSubscriptionIsNoMatter) {
   EXPECT_EQ(seen_.size(), 1U);
 }
 
+TEST(EventHistory, IsFoundByIdUntilItIsNotKeptAnyMore) {
+  EventBus bus(2);
+  EXPECT_EQ(bus.Find(1), nullptr);
+  EXPECT_EQ(bus.first_kept(), 1U);
+  EXPECT_EQ(bus.last_told(), 0U);
+  for (const char* name : {"a.1", "a.2", "a.3"}) {
+    Event event;
+    event.name = name;
+    bus.Publish(event);
+  }
+  EXPECT_EQ(bus.first_kept(), 2U);
+  EXPECT_EQ(bus.last_told(), 3U);
+  EXPECT_EQ(bus.Find(1), nullptr);
+  EXPECT_EQ(bus.Find(2)->name, "a.2");
+  EXPECT_EQ(bus.Find(3)->name, "a.3");
+  EXPECT_EQ(bus.Find(4), nullptr);
+}
+
+TEST(EventHistory, EndsWithTheEventBeingToldForASubscriberThatLooks) {
+  EventBus bus;
+  std::vector<uint64_t> last;
+  bus.Subscribe([&](const Event& event) {
+    last.push_back(bus.last_told());
+    if (event.id == 1) bus.Publish(Event{});  // told later
+  });
+  bus.Publish(Event{});
+  EXPECT_EQ(last, (std::vector<uint64_t>{1, 2}));
+}
+
+TEST(EventJson, NamesTheProcessWhereAnIdMustOutliveIt) {
+  Event event;
+  event.id = 7;
+  event.name = "app.ready";
+  EXPECT_NE(EventJson(event, "ab12").find("\"id\":7,\"event_id\":\"ab12.7\","), std::string::npos);
+  EXPECT_EQ(EventJson(event).find("event_id"), std::string::npos);
+}
+
 TEST(EventJson, CarriesLeaseTokenHolderReasonAndTime) {
   Event event;
   event.id = 7;
