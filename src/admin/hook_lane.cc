@@ -38,6 +38,11 @@ std::string_view ResultOf(const loop::ChildExit& exit, bool ended) {
   return exit.code == 0 ? "ok" : "failed";
 }
 
+std::string_view LastWords(std::string_view output) {
+  while (output.ends_with('\n')) output.remove_suffix(1);
+  return base::Trim(output);
+}
+
 std::string SentenceOf(std::string_view result, const loop::ChildExit& exit, Duration timeout) {
   if (result == "ok") return "the hook has ended";
   if (result == "ended") return "the hook was ended: its state is over";
@@ -219,7 +224,7 @@ void HookLane::OnExit(const loop::ChildExit& exit) {
                    {"exit_code", exit.code},
                    {"signal", exit.signal},
                    {"ms", static_cast<uint64_t>(took.millis())},
-                   {"output", base::Printable(base::Trim(exit.output), kOutputBytesMax)}});
+                   {"output", base::Printable(LastWords(exit.output), kOutputBytesMax)}});
   child_.reset();
   if (state == HookState::kDraining && settled()) host_.on_settled();
   BeginSoon();

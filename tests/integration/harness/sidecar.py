@@ -72,7 +72,8 @@ class Sidecar:
         tables += [_table("[[gate]]", {"listen": "127.0.0.1:0", **gate}) for gate in gates]
         tables += [_table("[admin]", {"listen": "127.0.0.1:0", **more.get("admin", {})}),
                    _table("[signal]", {"socket": self.socket_path, **more.get("signal", {})})]
-        tables += [_table(f"[{name}]", more[name]) for name in ("exec", "app", "log") if name in more]
+        tables += [_table(f"[{name}]", more[name]) for name in ("exec", "app", "hooks", "audit", "log")
+                   if name in more]
         self.config_path.write_text("\n".join(tables))
         # With a command: `leasehold exec -- COMMAND`.
         self._verb = ["exec" if command else "run", "-c", self.config_path,
