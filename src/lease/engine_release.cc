@@ -189,7 +189,10 @@ void Engine::Core::JudgeRelease(const Answer& answer) {
     observer_.SeeOwnWrite(now_, *answer.record, answer.version);
     return Released("");
   }
-  term_->Adopt(answer.version);  // our own record of this term: release again on that version
+  // Our own record of this term: release again on that version. It is also what the store shows now,
+  // should the release be given up.
+  Observe(answer);
+  term_->Adopt(answer.version);
   RetryRelease("the release has not been applied");
 }
 

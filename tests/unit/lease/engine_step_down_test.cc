@@ -319,6 +319,28 @@ TEST_F(SteppingDown, AStartThatFailedReleasesAndTriesAgainAfterAGrowingBackOff) 
   }
 }
 
+TEST_F(SteppingDown, AReleaseGivenUpIsFollowedByAnAcquisitionOnWhatTheStoreLastShowed) {
+  options_.reads_confirm = false;  // redis with wait_replicas: no read confirms the release
+  HoldAndAsk();
+  Feed(Drained{1});
+  Record shown;
+  while (state() == State::kReleasing) {
+    if (std::optional<CasEffect> release = Take<CasEffect>()) {
+      shown = release->record;
+      Feed(CasAnswer{
+          release->op, CasAnswer::Outcome::kAmbiguous, {}, {}, false, "too few replicas"});
+    } else if (!None<ReadEffect>()) {
+      AnswerRecord(shown);
+    } else {
+      TickNext();
+    }
+  }
+  ASSERT_TRUE(Told(Notice::kReleased));
+  Forget();
+  while (None<CasEffect>()) TickNext();  // the store answers nothing more until the take-back
+  EXPECT_EQ(Must<CasEffect>().expected, MakeVersion(shown));
+}
+
 // ---- SIGTERM ----
 
 TEST_F(SteppingDown, SigtermDrainsReleasesAndStopsWithoutWaitingForTheHoldOff) {
