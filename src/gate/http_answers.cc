@@ -117,6 +117,8 @@ void Downstream::Answer(int status, std::string_view type, std::string_view deta
   gate_.bytes_down_ += gate_.response_head_.size();
   stream_->Write(gate_.response_head_);
   answer_begun_ = true;
+  // Between two sidecars: its client has had no answer yet, least of all a 5xx. It is a refusal.
+  if (peer_mark == kPeerNotAdmitted) counted_ = true;
   if (!has_head_) started_ = gate_.host().loop.CachedNow();
   AnswerSent();
 }

@@ -253,7 +253,7 @@ void Downstream::BeginTunnel(std::string_view rest) {
 
 // The answer is complete; its last bytes may still be queued.
 void Downstream::AnswerSent() {
-  gate_.CountAnswer(status_, gate_.host().loop.CachedNow() - started_);
+  if (!counted_) gate_.CountAnswer(status_, gate_.host().loop.CachedNow() - started_);
   counted_ = true;
   if (forwarded_) gate_.CountForwarded();
   if (stream_->queued() == 0) return FinishExchange();
@@ -265,7 +265,7 @@ void Downstream::AnswerSent() {
 void Downstream::FinishExchange() {
   gate_.Finished(ticket_);
   EndForward();
-  has_head_ = false;
+  has_head_ = counted_ = false;
   last_active_ = gate_.host().loop.CachedNow();
   if (close_after_ || (client_ended_ && pending_.empty())) return BeginLinger();
   state_ = State::kIdle;

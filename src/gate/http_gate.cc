@@ -54,10 +54,10 @@ HttpGate::HttpGate(const Options& options, Host host_in)
       sweep_timer_(host().loop, [this] { Sweep(); }),
       sweep_interval_(SweepInterval(options)),
       default_host_(DefaultHost(options.upstream)),
-      retries_(host().metrics.AddCounter(
-          "leasehold_gate_retries_total",
-          "Requests sent again because a kept connection to the application had just ended.",
-          {{"gate", options.name}, {"lease", host().lease}})),
+      retries_(
+          host().metrics.AddCounter("leasehold_gate_retries_total",
+                                    "Requests sent again because a kept connection had just ended.",
+                                    {{"gate", options.name}, {"lease", host().lease}})),
       latency_(host().metrics.AddHistogram(
           "leasehold_gate_request_seconds", "From a request's head to its answer's last byte.",
           {{"gate", options.name}, {"lease", host().lease}}, observe::LatencyBounds())),

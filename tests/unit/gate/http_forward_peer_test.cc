@@ -353,6 +353,52 @@ TEST_F(HttpForwardPeerTest, AKeptConnectionThatHasJustEndedIsNoReasonToDoubt) {
   }
 }
 
+TEST_F(HttpForwardPeerTest, APeerThatLosesTheLeaseAfterItsAdmissionSaysThatNothingWasDone) {
+  BuildSender();
+  RawSocket* client = Client(a_, Post("Content-Length: 4\r\n", "body"));
+  RawSocket* peer = Accepted(*peer_);
+  EXPECT_TRUE(Gets(peer, "\r\n\r\n"));
+  peer->Send(kSaid);
+  EXPECT_TRUE(Gets(peer, "body"));
+  peer->Send(kRefused);
+  EXPECT_TRUE(Gets(client, "peer_not_admitted"));
+  EXPECT_EQ(client->received().find("HTTP/1.1 503 "), 0u);
+}
+
+TEST_F(HttpForwardPeerTest, AHostThatDiesInMidAnswerIsNoticedWhileNothingIsSent) {
+  BuildSender();
+  RawSocket* client = Client(a_, Get());
+  RawSocket* peer = Accepted(*peer_);
+  EXPECT_TRUE(Gets(peer, "\r\n\r\n"));
+  peer->Send("HTTP/1.1 200 OK\r\nLease-Peer: answer\r\nContent-Length: 8\r\n\r\nhalf");
+  EXPECT_TRUE(Gets(client, "half"));
+  peer->GoDeaf();
+  const base::MonoTime start = loop::Loop::Now();
+  EXPECT_TRUE(IsOver(client));
+  EXPECT_TRUE(client->reset());
+  EXPECT_LE(loop::Loop::Now() - start, Duration::Millis(3500));
+}
+
+TEST_F(HttpForwardPeerTest, ATunnelToADeadHostIsCutIdleOrBusy) {
+  for (const bool busy : {false, true}) {
+    SCOPED_TRACE(busy);
+    a_.gate.reset();
+    BuildSender();
+    RawSocket* client = Client(a_, Get("Connection: Upgrade\r\nUpgrade: websocket\r\n"));
+    RawSocket* peer = Accepted(*peer_);
+    EXPECT_TRUE(Gets(peer, "\r\n\r\n"));
+    peer->Send(
+        "HTTP/1.1 101 Switching Protocols\r\nLease-Peer: answer\r\nConnection: Upgrade\r\n"
+        "Upgrade: websocket\r\n\r\n");
+    EXPECT_TRUE(Gets(client, "\r\n\r\n"));
+    peer->GoDeaf();
+    if (busy) client->Send("anybody there?");
+    const base::MonoTime start = loop::Loop::Now();
+    EXPECT_TRUE(IsOver(client));
+    EXPECT_LE(loop::Loop::Now() - start, Duration::Millis(4200));
+  }
+}
+
 // ---- a peer that is silent ----
 
 TEST_F(HttpForwardPeerTest, APeerThatAcceptsAndNeverAnswersIsGivenUpInTime) {

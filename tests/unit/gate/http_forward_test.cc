@@ -307,6 +307,50 @@ TEST_F(HttpForwardTest, ASlowAnswerIsWaitedForBecauseTheHolderSaysThatItLives) {
   EXPECT_TRUE(IsAlone(*b_.app));
 }
 
+TEST_F(HttpForwardTest, AHeadThatIsJustSmallEnoughPassesTwoHops) {
+  a_.secret = b_.secret = "s3cret";
+  BuildBoth();
+  const std::string frame = Get("X-Big: \r\n");
+  const std::string big(a_.options.head_bytes_max - frame.size(), 'x');
+  RawSocket* client = Client(a_, Get("X-Big: " + big + "\r\n"));
+  RawSocket* app = Accepted(*b_.app);
+  EXPECT_TRUE(Gets(app, "\r\n\r\n"));
+  const std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Big: ";
+  app->Send(answer + std::string(a_.options.head_bytes_max - answer.size() - 4, 'y') +
+            "\r\n\r\nhi");
+  EXPECT_TRUE(Gets(client, "\r\n\r\nhi"));
+  EXPECT_EQ(client->received().find("HTTP/1.1 200 OK\r\n"), 0u);
+}
+
+TEST_F(HttpForwardTest, ASlowUploadIsNotTakenForASilentPeer) {
+  BuildBoth();
+  RawSocket* client = Client(a_, Post("Content-Length: 4\r\n", "sl"));
+  RawSocket* app = Accepted(*b_.app);
+  EXPECT_TRUE(Gets(app, "\r\n\r\nsl"));
+  RunFor(Duration::Millis(3800));
+  client->Send("ow");
+  EXPECT_TRUE(Gets(app, "\r\n\r\nslow"));
+  app->Send(Ok("taken"));
+  EXPECT_TRUE(Gets(client, "taken"));
+}
+
+TEST_F(HttpForwardTest, AnApplicationThatTakesNothingForLongIsNotTakenForADeadPeer) {
+  BuildBoth();
+  RawSocket* client = Client(a_, Post("Content-Length: 50000000\r\n"));
+  RawSocket* app = Accepted(*b_.app);
+  const std::string block(size_t{256} * 1024, 'x');
+  const base::MonoTime end = loop::Loop::Now() + Duration::Millis(4500);
+  EXPECT_TRUE(Eventually([&] {
+    client->Send(block);
+    return loop::Loop::Now() >= end;
+  }));
+  client->Poll();
+  EXPECT_FALSE(client->over()) << client->received();
+  EXPECT_EQ(a_.gate->status().forwarding, 1u);
+  app->Send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_TRUE(Gets(client, "HTTP/1.1 413 "));
+}
+
 TEST_F(HttpForwardTest, AClientThatLeavesEndsTheExchangeOnBothSides) {
   BuildBoth();
   RawSocket* client = Client(a_, Post("Content-Length: 10\r\n", "x"));

@@ -117,6 +117,7 @@ TEST_F(HttpPeerListenerTest, AStandbyDoesNotAdmitHoldOrForward) {
   EXPECT_EQ(sender->received().find("HTTP/1.1 503 "), 0u);
   EXPECT_FALSE(Has(sender, "199"));
   EXPECT_EQ(b_.gate->status().held, 0u);
+  EXPECT_NE(b_.metrics->Scrape().find("status=\"5xx\"} 0"), std::string::npos);  // nobody's answer
   EXPECT_TRUE(IsAlone(*a_.app));
   EXPECT_TRUE(IsAlone(*b_.app));
   sender->Send(Get(Hello(b_, false)));  // the connection is kept
