@@ -60,7 +60,7 @@ void TcpConnection::ForwardTo(TcpForwardAsk ask) {
   ask_ = std::move(ask);
   forward_ = std::make_unique<TcpForward>(
       loop_, ask_.to, PeerHeader(fd_, ask_.hello), options_.connect_timeout,
-      [this](TcpForwardAnswer answer) { Answered(std::move(answer)); });
+      [this](const TcpForwardAnswer& answer) { Answered(answer); });
 }
 
 TcpForwardAsk TcpConnection::Withdraw() {
@@ -68,7 +68,7 @@ TcpForwardAsk TcpConnection::Withdraw() {
   return std::exchange(ask_, {});
 }
 
-void TcpConnection::Answered(TcpForwardAnswer answer) {
+void TcpConnection::Answered(const TcpForwardAnswer& answer) {
   const TcpForwardAsk ask = Withdraw();
   if (answer.verdict == PeerVerdict::kAdmitted) {
     forwarded_at_ = loop::Loop::Now();

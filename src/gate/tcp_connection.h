@@ -83,7 +83,7 @@ class TcpConnection : public HoldEntry {
 
  private:
   void Connected(base::Result<std::unique_ptr<loop::Stream>> upstream);
-  void Answered(TcpForwardAnswer answer);
+  void Answered(const TcpForwardAnswer& answer);
   void Carry(int other_fd, std::string_view first_for_client, std::function<bool()> may_pass);
   bool IsClient(std::string_view first_bytes);
 

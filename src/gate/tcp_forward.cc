@@ -75,7 +75,7 @@ void TcpForward::Finish(PeerVerdict verdict, std::string why) {
     answer.fd = stream_->Detach();
   }
   const Done done = std::move(done_);
-  done(std::move(answer));
+  done(answer);
 }
 
 }  // namespace leasehold::gate

@@ -41,7 +41,7 @@ struct TcpForwardAnswer {
 
 class TcpForward final : public loop::StreamListener {
  public:
-  using Done = std::function<void(TcpForwardAnswer)>;
+  using Done = std::function<void(const TcpForwardAnswer&)>;
 
   // `header`: PeerHeader(). The smaller of `connect_timeout` and kPeerTimeout bounds the connect.
   TcpForward(loop::Loop& loop, const base::Address& to, std::string header,

@@ -103,8 +103,10 @@ void TcpGate::Admitted(TcpArrival& arrival, Ticket ticket) {
   const int fd = arrival.Detach();
   if (fd < 0) return Finished(ticket);
   std::string client = arrival.Client();
-  host().log.Debug("gate.from_peer", "a connection came through another sidecar",
-                   {{"gate", options().name}, {"client", client}, {"by", arrival.sidecar()}});
+  if (host().log.Enabled(observe::LogLevel::kDebug)) {
+    host().log.Debug("gate.from_peer", "a connection came through another sidecar",
+                     {{"gate", options().name}, {"client", client}, {"by", arrival.sidecar()}});
+  }
   Add({fd, std::move(client), arrival.TakeRest(), true}).Begin(std::move(ticket));
   WatchPeers();
 }

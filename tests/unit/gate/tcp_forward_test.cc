@@ -127,6 +127,17 @@ TEST_F(TcpForwardTest, ClientsOverUnixSocketsAndIPv6AreForwardedToo) {
   EXPECT_TRUE(two_.Logged("client=[::1]:"));
 }
 
+TEST_F(TcpForwardTest, PeerListenersOnUnixSocketsAndIPv6AreReachedToo) {
+  testing::TempDir dir;
+  for (const base::Address& listen :
+       {testing::UnixAddress(dir.File("peers.sock")), testing::TcpAddress("::1", 0)}) {
+    SCOPED_TRACE(listen.ToString());
+    two_.options.peer_listen = listen;
+    Scene();
+    Connected(one_, two_);
+  }
+}
+
 TEST_F(TcpForwardTest, SidecarsWithOneSecretForwardToOneAnother) {
   one_.secret = two_.secret = "between us";
   Scene();
@@ -371,9 +382,11 @@ TEST_F(TcpForwardTest, AClientThatLeavesWhileItIsOfferedFreesTheProbe) {
   RawSocket* second = Client(one_);
   ASSERT_TRUE(Held(one_));
   RawSocket* question = AcceptAt(silent);
+  const base::MonoTime start = Loop::Now();
   first->Close();
   EXPECT_TRUE(ComesToBeOver(question));
   AcceptAt(silent);  // the second is asked for at once, not after the first one's time
+  EXPECT_LT(Loop::Now() - start, Duration::Seconds(2));
   EXPECT_EQ(one_.gate->status().connections, 1u);
   second->Poll();
   EXPECT_FALSE(second->over());

@@ -157,8 +157,10 @@ TEST_F(TcpForwardTroubleTest, OpeningHereTakesBackWhatASilentPeerWasAsked) {
   RawSocket* client = Client(one_);
   client->Send("question");
   RawSocket* peer = AcceptAt(impostor_);
+  const base::MonoTime start = Loop::Now();
   one_.Open(2);
-  EXPECT_TRUE(ComesToReceive(Upstream(one_), "question")) << "not after the peer's 3 s";
+  EXPECT_TRUE(ComesToReceive(Upstream(one_), "question"));
+  EXPECT_LT(Loop::Now() - start, Duration::Seconds(2)) << "not after the peer's 3 s";
   EXPECT_TRUE(ComesToBeOver(peer));
   EXPECT_EQ(one_.gate->status().in_flight, 1u);
   EXPECT_EQ(one_.gate->status().forwarding, 0u);
@@ -169,9 +171,11 @@ TEST_F(TcpForwardTroubleTest, ANewHolderIsAskedAtOnceWhileTheOldOneIsSilent) {
   RawSocket* client = Client(one_);
   client->Send("question");
   RawSocket* peer = AcceptAt(impostor_);
+  const base::MonoTime start = Loop::Now();
   two_.Open(2);
   one_.See(two_, 2);
   EXPECT_TRUE(ComesToReceive(Upstream(two_), "question"));
+  EXPECT_LT(Loop::Now() - start, Duration::Seconds(2)) << "not after the old one's 3 s";
   EXPECT_TRUE(ComesToBeOver(peer));
 }
 
