@@ -302,11 +302,4 @@ void Routes::OpenApi(const Call& call) {
   call.reply(std::move(answer));
 }
 
-void Routes::NotYet(const Call& call) {
-  call.reply(ProblemAnswer(404, "not_found",
-                           "\"" + base::Printable(call.request.target) +
-                               "\" is not part of this version; /v1/status and the signal socket "
-                               "tell what happens"));
-}
-
 }  // namespace leasehold::admin

@@ -49,7 +49,6 @@ class Routes {
   void Metrics(const Call& call);
   void Events(const Call& call);
   void OpenApi(const Call& call);
-  void NotYet(const Call& call);
   void AskStepDown(const StepDownAsk& ask, bool wait, const Call& call);
 
   loop::Loop& loop_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "admin/lease_metrics.h"
+#include "base/text.h"
 #include "lib/fake_control.h"
 #include "lib/raw_socket_fixture.h"
 #include "lib/socket_peer.h"
@@ -310,6 +311,58 @@ TEST_F(ApiServerTest, WhatIsNotThereIs404AndTheWrongMethod405WithAllow) {
   }
   ExpectProblem(Ask(Get(kStepDownPath)), 405, "method_not_allowed");
   ExpectProblem(Ask(Get("/v1/leases/%zz")), 400, "bad_request");
+}
+
+TEST_F(ApiServerTest, EventsAreStreamedUntilTheApiStops) {
+  Start();
+  auto client = Client();
+  client->Send(Get("/v1/events?lease=orders"));
+  const auto got = [&](const std::string& text) {
+    client->socket().Poll();
+    return client->socket().received().find(text) != std::string::npos;
+  };
+  ASSERT_TRUE(Eventually([&] { return got("event: hello\n"); }));
+  observe::Event event;
+  event.name = "lease.released";
+  event.lease = "orders";
+  events_.Publish(event);
+  server_.reset();
+  ASSERT_TRUE(
+      Eventually([&] { return got("event: lease.released\n") && client->socket().over(); }));
+  EXPECT_TRUE(client->socket().ended());
+  EXPECT_TRUE(client->socket().received().ends_with("\r\n0\r\n\r\n"));
+}
+
+TEST_F(ApiServerTest, EventsAreGuardedAndCheckedAsOtherReadsAre) {
+  options_.listen = "0.0.0.0:0";
+  options_.token_file = "/etc/token";
+  Start("secret");
+  const std::string host =
+      "Host: 127.0.0.1:" + std::to_string(base::ParseAddress(server_->bound())->port) + "\r\n";
+  const auto ask = [&](const std::string& target, const std::string& more) {
+    return Ask("GET " + target + " HTTP/1.1\r\n" + host + more + "\r\n");
+  };
+  ExpectProblem(ask("/v1/events", ""), 401, "unauthorized");
+  ExpectProblem(ask("/v1/openapi.json", ""), 401, "unauthorized");
+  const std::string bearer = "Authorization: Bearer secret\r\n";
+  ExpectProblem(ask("/v1/events?lease=nope", bearer), 404, "not_found");
+  ExpectProblem(ask("/v1/events?event=nope", bearer), 400, "bad_request");
+  ExpectProblem(Ask("POST /v1/events HTTP/1.1\r\n" + host + bearer + "Content-Length: 0\r\n\r\n"),
+                405, "method_not_allowed");
+}
+
+TEST_F(ApiServerTest, TheDescriptionNamesEveryRouteAndTheProgramsVersion) {
+  Start();
+  const proto::Json document = Json(Ask(Get("/v1/openapi.json")));
+  EXPECT_EQ(document.Find("info")->String("version"), LEASEHOLD_VERSION);
+  const std::vector<proto::Json> routes = Json(Ask(Get("/"))).Find("routes")->Elements();
+  ASSERT_GT(routes.size(), 10U);
+  EXPECT_EQ(document.Find("paths")->size(), routes.size());
+  for (const proto::Json& route : routes) {
+    const auto path = document.Find("paths")->Find(*route.String("path"));
+    ASSERT_TRUE(path.has_value()) << *route.String("path");
+    EXPECT_TRUE(path->Find(base::ToLower(*route.String("method"))).has_value());
+  }
 }
 
 TEST_F(ApiServerTest, AForeignHostIsRefusedHoweverItIsNamed) {
