@@ -17,8 +17,38 @@ from harness.measured import measured
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from moves import scenarios  # noqa: E402
+from moves.judge import Line, Request, Verdict  # noqa: E402
 from moves.scene import Scene  # noqa: E402
 from test_costs import limit_for  # noqa: E402
+
+
+def verdict_of(requests, lines, terms=None):
+    """Of records as the two programs write them, one a string."""
+    at = 10 ** 9
+    made = [Request(i + 1, "POST/0", 0, at + i * 10 ** 6, at + i * 10 ** 6, at + (i + 3) * 10 ** 6,
+                    *each) for i, each in enumerate(requests)]
+    return Verdict(made, [Line(*line) for line in lines], [], terms or {1: "a", 2: "b"}, 1, 1000)
+
+
+RIGHT = [("ok", "a", 1, 0), ("ok", "b", 2, 0)]
+DONE = [("B", 1, "a", 1, 1, 1), ("E", 2, "a", 1, 1, 1), ("B", 3, "b", 2, 2, 1), ("E", 4, "b", 2, 2, 1)]
+
+
+@pytest.mark.parametrize("fault, requests, lines", [
+    ("", RIGHT, DONE),
+    ("failed", [RIGHT[0], ("reset", "-", 0, 0)], DONE),
+    ("executed or sent twice", RIGHT, [*DONE, ("E", 5, "b", 1, 2, 2)]),
+    ("executed or sent twice", RIGHT, [*DONE, ("B", 5, "b", 1, 2, 2)]),
+    ("never executed", RIGHT, DONE[:3]),
+    ("a wrong body", RIGHT, [*DONE[:3], ("W", 4, "b", 2, 2, 1)]),
+    ("answered by another", [RIGHT[0], ("ok", "a", 1, 0)], DONE),
+    ("outside its sidecar's term", RIGHT, [*DONE, ("E", 5, "a", 7, 1, 9)]),
+    ("outside its sidecar's term", RIGHT, [*DONE[:2], ("E", 4, "a", 2, 2, 1)]),
+    ("stamped more than one", RIGHT, [*DONE, ("E", 5, "b", 7, 2, 1)]),
+])
+def test_the_verdict_finds_each_kind_of_fault(fault, requests, lines):
+    faults = verdict_of(requests, lines).faults
+    assert fault in "".join(faults) if fault else faults == [], faults
 
 
 @pytest.fixture
@@ -40,7 +70,7 @@ def test_planned_moves_under_load_fail_no_request_and_execute_none_twice(scene, 
 
 
 def test_a_move_waits_for_a_slow_download_and_cuts_a_websocket_and_breaks_nothing_else(scene):
-    both = scene("redis", lease={"drain_tunnels": "300ms"})
+    both = scene("redis", **scenarios.LONG)
     verdict = judged("a move with a WebSocket and a download open",
                      scenarios.moves_with_long_ones(both, 2, download_seconds=1.5))
     # Each move had to wait for the download that was under way in it.

@@ -180,7 +180,8 @@ class Verdict:
         p50, p99, longest = self.overall
         return (text + f"; p50 {p50:.1f} p99 {p99:.1f} max {longest:.0f} ms, without moves p50 "
                 f"{self.steady[0]:.1f} p99 {self.steady[1]:.1f} max {self.steady[2]:.0f} ms; sent "
-                f"late by p99 {self.late[0]:.1f} max {self.late[1]:.0f} ms")
+                f"late by p99 {self.late[0]:.1f} max {self.late[1]:.0f} ms; {self.refused} connects refused "
+                "and passed on")
 
 
 def percentiles(values):

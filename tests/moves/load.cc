@@ -18,7 +18,8 @@ Load::Load(loop::Loop& loop, LoadOptions options)
       options_(std::move(options)),
       tick_(loop, [this] { Tick(); }),
       sweep_(loop, [this] { Sweep(); }),
-      idle_(options_.targets.size()) {}
+      idle_(options_.targets.size()),
+      open_(options_.targets.size()) {}
 Load::~Load() = default;
 
 void Load::Start() {
@@ -47,7 +48,8 @@ void Load::Tick() {
 void Load::Send(Sent* request, size_t target) {
   request->target = target;
   auto& idle = idle_[target];
-  if (idle.empty()) {
+  if (idle.empty() || next_ < kKept * idle_.size()) {  // at first all that are kept are opened
+    ++open_[target];
     connections_.push_back(std::make_unique<LoadConnection>(*this, target, request));
     return;
   }
@@ -72,7 +74,7 @@ void Load::Done(Sent* request, std::string_view result) {
 
 void Load::Idle(LoadConnection* connection, size_t target) {
   idle_[target].push_back(connection);
-  if (idle_[target].size() <= kKept) return;
+  if (open_[target] <= kKept) return;
   LoadConnection* spare = idle_[target].front();
   idle_[target].pop_front();
   spare->End();
@@ -80,6 +82,7 @@ void Load::Idle(LoadConnection* connection, size_t target) {
 
 void Load::Bury(LoadConnection* connection, size_t target) {
   std::erase(idle_[target], connection);
+  --open_[target];
   loop_.Post([this, connection] {
     std::erase_if(connections_, [&](const auto& each) { return each.get() == connection; });
   });

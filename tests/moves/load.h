@@ -65,8 +65,8 @@ class Load {
   void Bury(LoadConnection* connection, size_t target);
 
  private:
-  // Idle connections kept per gate, used in turn so that each stays busy; what a stall needed
-  // beyond them is closed when it falls idle.
+  // Connections kept per gate, used in turn so that each stays busy; what a stall needed beyond
+  // them is closed when it falls idle.
   static constexpr size_t kKept = 8;
 
   void Tick();
@@ -86,7 +86,9 @@ class Load {
   std::function<void()> finished_;
   std::deque<Sent> record_;  // addresses stay
   std::vector<std::unique_ptr<LoadConnection>> connections_;
-  std::vector<std::deque<LoadConnection*>> idle_;  // by gate, longest idle first
+  // By gate:
+  std::vector<std::deque<LoadConnection*>> idle_;  // longest idle first
+  std::vector<size_t> open_;                       // connections
 };
 
 }  // namespace leasehold::moves

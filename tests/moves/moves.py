@@ -79,7 +79,7 @@ class Run:
                                 f"{statistics.median(verdict.added):.0f} ms")
 
     def _long(self, kind):
-        with self._scene(kind, "long", lease={"drain_tunnels": "300ms"}) as scene:
+        with self._scene(kind, "long", **scenarios.LONG) as scene:
             verdict = self._verdict(f"{kind} long", scenarios.moves_with_long_ones(
                 scene.start(), LONG_MOVES, say))
             say(f"{len(verdict.downloads)} downloads whole; WebSockets echoed "

@@ -122,9 +122,14 @@ class Download(threading.Thread):
         return self.error is None and len(self.body or b"") == self.size
 
 
+# For moves that wait for a download: what arrives meanwhile is held, 1000 a second for 3 s over two
+# gates and room, and tunnels get little of the grace.
+LONG = {"lease": {"drain_tunnels": "300ms"}, "gate": {"max_held": 5000}}
+
+
 def moves_with_long_ones(scene, count, say=lambda text: None, download_seconds=3.0):
-    """Moves while one WebSocket talks through each gate and one slow download is under way in each
-    move. The Verdict, with `tunnels` and `downloads` beside."""
+    """In a scene made with LONG: moves while one WebSocket talks through each gate and one slow
+    download is under way in each move. The Verdict, with `tunnels` and `downloads` beside."""
     load = scene.load()
     tunnels = [scene.keep(Echo(s.gate())) for s in scene.sidecars]
     pace(STEADY)
