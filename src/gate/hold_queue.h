@@ -25,7 +25,10 @@ class HoldEntry {
   // again (its admission failed, say) does not start a new wait.
   base::MonoTime hold_deadline() const { return deadline_; }
   void LeaveQueue();  // nothing happens if it is not held
-  // Other work begins in the same object (the next request of a connection): it may wait anew.
+  // Waiting begins elsewhere (at a peer that has yet to admit) and counts all the same.
+  void BeginWait(base::MonoTime deadline) { deadline_ = base::Min(deadline_, deadline); }
+  // Other work begins in the same object (the next request of a connection), or a peer had admitted
+  // it: it may wait anew.
   void ForgetDeadline() { deadline_ = base::MonoTime::Never(); }
 
  protected:

@@ -17,15 +17,16 @@ void Downstream::Forward(bool probe) {
 }
 
 void Downstream::StartForward(bool probe) {
-  forwarded_ = true;
+  exchange_.forwarded = true;
+  BeginWait(gate_.host().loop.CachedNow() + gate_.options().hold_timeout);
   ++gate_.forwarding_;
-  probe_ = probe;
-  admitted_ = retried_ = false;
-  route_generation_ = gate_.core().route().generation();
-  pool_generation_ = gate_.peer_pool_.generation();
-  commit_due_ = RequestHasBody() || !parser_.head().idempotent;
-  say_ = probe || commit_due_;
-  if (RewriteForPeer() == BodyRewrite::kChunked) upgrade_ = false;  // it has a body now
+  exchange_.probe = probe;
+  exchange_.retried = false;
+  exchange_.route_generation = gate_.core().route().generation();
+  exchange_.pool_generation = gate_.peer_pool_.generation();
+  exchange_.commit_due = RequestHasBody() || !parser_.head().idempotent;
+  exchange_.say = probe || exchange_.commit_due;
+  if (RewriteForPeer() == BodyRewrite::kChunked) exchange_.upgrade = false;  // it has a body now
   if (Upstream* upstream = gate_.peer_pool_.Take(*this)) {
     Attach(*upstream);
   } else {
@@ -35,25 +36,26 @@ void Downstream::StartForward(bool probe) {
 
 // Whatever the end was: the count, and a probe that learnt nothing.
 void Downstream::EndForward() {
-  if (!forwarded_) return;
-  forwarded_ = commit_due_ = false;
+  if (!exchange_.forwarded) return;
+  exchange_.forwarded = exchange_.commit_due = false;
   --gate_.forwarding_;
-  sign_at_ = base::MonoTime::Never();
-  if (std::exchange(probe_, false)) gate_.PeerProbeDropped(route_generation_);
+  exchange_.sign_at = base::MonoTime::Never();
+  if (std::exchange(exchange_.probe, false)) gate_.PeerProbeDropped(exchange_.route_generation);
 }
 
 BodyRewrite Downstream::RewriteForPeer() const {
-  return forwarded_ && !RequestHasBody() && !parser_.head().idempotent ? BodyRewrite::kChunked
-                                                                       : BodyRewrite::kKeep;
+  return exchange_.forwarded && !RequestHasBody() && !parser_.head().idempotent
+             ? BodyRewrite::kChunked
+             : BodyRewrite::kKeep;
 }
 
 void Downstream::OnPeerConnected(base::Result<std::unique_ptr<loop::Stream>> result) {
   if (!result.ok()) {
-    probe_ = false;
-    gate_.PeerDidNotAdmit(route_generation_, result.error().message);
+    exchange_.probe = false;
+    gate_.PeerDidNotAdmit(exchange_.route_generation, result.error().message);
     return RouteAgain();
   }
-  if (pool_generation_ != gate_.peer_pool_.generation()) return RouteAgain();
+  if (exchange_.pool_generation != gate_.peer_pool_.generation()) return RouteAgain();
   std::unique_ptr<loop::Stream> stream = std::move(result).value();
   stream->SetKeepAlive(HttpGate::kProbePeriod);
   Attach(*gate_.peer_pool_.Add(std::move(stream), *this));
@@ -61,7 +63,7 @@ void Downstream::OnPeerConnected(base::Result<std::unique_ptr<loop::Stream>> res
 }
 
 void Downstream::ExpectSign() {
-  sign_at_ = gate_.host().loop.CachedNow() + HttpGate::kPeerPatience;
+  exchange_.sign_at = gate_.host().loop.CachedNow() + HttpGate::kPeerPatience;
 }
 
 // ---- what the peer says ----
@@ -69,7 +71,7 @@ void Downstream::ExpectSign() {
 bool Downstream::OnPeerHead() {
   const proto::http1::ResponseHead& head = upstream_->parser().head();
   if (head.lease_peers != 1) {
-    gate_.PeerDidNotAdmit(route_generation_, "what answers there is not a peer listener");
+    gate_.PeerDidNotAdmit(exchange_.route_generation, "what answers there is not a peer listener");
     AnswerPeerRefused();
     return false;
   }
@@ -78,11 +80,11 @@ bool Downstream::OnPeerHead() {
     return true;
   }
   if (head.status == 199 && head.lease_peer == kPeerAdmitted) {
-    interim_ = true;
+    exchange_.interim = true;
     const Upstream* const upstream = upstream_;
     OnPeerAdmission();
-    if (commit_due_) {
-      commit_due_ = false;
+    if (exchange_.commit_due) {
+      exchange_.commit_due = false;
       ResumeInput();  // the body, or its end
     }
     return upstream_ == upstream;
@@ -91,54 +93,55 @@ bool Downstream::OnPeerHead() {
     PeerDidNotAdmit();
   } else {
     gate_.NotePeerTrouble("it refuses what comes from here");
-    gate_.PeerAdmitted(route_generation_);  // alive and sure of itself: nobody need wait for that
+    gate_.PeerAdmitted(
+        exchange_.route_generation);  // alive and sure of itself: nobody need wait for that
     AnswerPeerRefused();
   }
   return false;
 }
 
 void Downstream::OnPeerAdmission() {
-  admitted_ = true;
-  probe_ = false;
+  ForgetDeadline();
+  exchange_.probe = false;
   ExpectSign();
-  gate_.PeerAdmitted(route_generation_);
+  gate_.PeerAdmitted(exchange_.route_generation);
 }
 
 void Downstream::PeerDidNotAdmit() {
-  probe_ = false;
-  gate_.PeerDidNotAdmit(route_generation_, "it does not admit");
-  if (!body_begun_) return RouteAgain();
+  exchange_.probe = false;
+  gate_.PeerDidNotAdmit(exchange_.route_generation, "it does not admit");
+  if (!exchange_.body_begun) return RouteAgain();
   Answer(503, "peer_not_admitted",
          "The holder lost the lease before it had passed the request on; nothing was done.");
 }
 
 // It broke off. What it may have executed is not sent again.
 void Downstream::PeerFailed(const char* what) {
-  if (answer_begun_) {
+  if (exchange_.answer_begun) {
     gate_.NotePeerTrouble(what);
     return Cut();
   }
   // A kept connection that the peer was just closing says nothing about the peer.
   const bool just_ended = upstream_->reused() && !upstream_->answered();
-  const bool same_peer = pool_generation_ == gate_.peer_pool_.generation();
-  if (just_ended && same_peer && !retried_ && !body_begun_) {
-    retried_ = true;
+  const bool same_peer = exchange_.pool_generation == gate_.peer_pool_.generation();
+  if (just_ended && same_peer && !exchange_.retried && !exchange_.body_begun) {
+    exchange_.retried = true;
     gate_.retries_.Add();
     LeaveUpstream(false);
     return Connect();
   }
-  probe_ = false;
-  gate_.PeerDidNotAdmit(route_generation_, what);
-  if (!body_begun_) return RouteAgain();
+  exchange_.probe = false;
+  gate_.PeerDidNotAdmit(exchange_.route_generation, what);
+  if (!exchange_.body_begun) return RouteAgain();
   gate_.NotePeerTrouble(what);
   Answer(502, "peer_failed", "The holder's gate broke off before it had answered.");
 }
 
 void Downstream::PeerSilent() {
   constexpr std::string_view kSilent = "it gave no sign of life in time";
-  probe_ = false;
-  gate_.PeerDidNotAdmit(route_generation_, kSilent);
-  if (!body_begun_) return RouteAgain();
+  exchange_.probe = false;
+  gate_.PeerDidNotAdmit(exchange_.route_generation, kSilent);
+  if (!exchange_.body_begun) return RouteAgain();
   PeerTooLate();
 }
 
@@ -149,7 +152,7 @@ void Downstream::PeerTooLate() {
 
 // Another attempt would end the same way, so the client is told at once.
 void Downstream::AnswerPeerRefused() {
-  probe_ = false;
+  exchange_.probe = false;
   Answer(502, "peer_refused",
          "The holder's gate cannot be reached through the address it advertises: advertise must "
          "name its peer_listen, and all sidecars of a gate need the same peer_secret_file.");
@@ -162,24 +165,21 @@ void Downstream::RouteAgain() {
   LeaveUpstream(false);
   EndForward();
   gate_.Finished(ticket_);
-  commit_due_ = retried_ = interim_ = head_due_ = false;
+  exchange_.commit_due = exchange_.retried = exchange_.interim = exchange_.head_due = false;
   deadline_ = base::MonoTime::Never();
-  if (hold_deadline() <= loop::Loop::Now()) {
-    gate_.core().CountRefusal(Refusal::kHoldTimeout);
-    return AnswerRefusal(Refusal::kHoldTimeout);
-  }
   state_ = State::kHeld;
   // In the middle of reading, what was read is first to be put aside; the change of the valve that
   // made it so wakes the queue.
   Decision decision;
   decision.verdict = Verdict::kHold;
   if (!in_input_) decision = gate_.Admit(ticket_);
-  switch (decision.verdict) {
-    case Verdict::kAdmit: return Serve(std::move(ticket_));
-    case Verdict::kForward: return Forward(gate_.TakeProbe());
-    case Verdict::kRefuse: return AnswerRefusal(decision.refusal);
-    case Verdict::kHold: break;
+  if (decision.verdict == Verdict::kAdmit) return Serve(std::move(ticket_));
+  if (decision.verdict == Verdict::kRefuse) return AnswerRefusal(decision.refusal);
+  if (hold_deadline() <= loop::Loop::Now()) {
+    gate_.core().CountRefusal(Refusal::kHoldTimeout);
+    return AnswerRefusal(Refusal::kHoldTimeout);
   }
+  if (decision.verdict == Verdict::kForward) return Forward(gate_.TakeProbe());
   if (!gate_.HoldAgain(*this)) AnswerRefusal(Refusal::kHoldFull);
 }
 
