@@ -201,6 +201,7 @@ TEST_F(ForwardingDriverTest, AStandbysGateIsToldTheHoldersAddressOncePerChange) 
   store_.record_->state = lease::RecordState::kDraining;
   ASSERT_TRUE(ReadAgainUntil([this] { return last().draining; }));
   EXPECT_EQ(gate_->peers_.size(), 2u);
+  store_.record_->beat = 3;
   store_.record_->state = lease::RecordState::kReleased;
   ASSERT_TRUE(ReadAgainUntil([this] { return last().address.empty(); }));
 }
