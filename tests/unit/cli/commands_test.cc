@@ -263,20 +263,23 @@ TEST_F(CommandsTest, StatusIsATableAtAGlance) {
       R"("holder":{"node_id":"node-a","process_id":"p1","token":"7"},"expires_in_ms":8250,)"
       R"("last_reason":"","store_ok":true,"gates":[{"name":"web","type":"http",)"
       R"("state":"open","listen":"127.0.0.1:8080","upstream":"127.0.0.1:8000",)"
-      R"("connections":3,"in_flight":1,"held":0}]}]})");
+      R"("connections":3,"in_flight":1,"held":0,)"
+      R"("forwarding":2,"peer":"10.0.0.2:8081"}]}]})");
   EXPECT_EQ(Run({"status"}), kOk);
-  EXPECT_EQ(out_.str(),
-            "node   node-a  process p1  version 0.1.0  up 1m\n"
-            "store  file in /s  connected\n"
-            "app    unready  refused\n"
-            "\n"
-            "LEASE   STATE   TOKEN  HOLDER             EXPIRES IN  NOTE\n"
-            "orders  active  7      node-a (this one)  8.2s\n"
-            "\n"
-            "GATE  TYPE  STATE  LISTEN          UPSTREAM        CONNS  IN FLIGHT  HELD\n"
-            "web   http  open   127.0.0.1:8080  127.0.0.1:8000  3      1          0\n"
-            "\n"
-            "trouble  disk is slow\n");
+  EXPECT_EQ(
+      out_.str(),
+      "node   node-a  process p1  version 0.1.0  up 1m\n"
+      "store  file in /s  connected\n"
+      "app    unready  refused\n"
+      "\n"
+      "LEASE   STATE   TOKEN  HOLDER             EXPIRES IN  NOTE\n"
+      "orders  active  7      node-a (this one)  8.2s\n"
+      "\n"
+      "GATE  TYPE  STATE  LISTEN          UPSTREAM        CONNS  IN FLIGHT  HELD  FORWARDED TO\n"
+      "web   http  open   127.0.0.1:8080  127.0.0.1:8000  3      1          0     10.0.0.2:8081 "
+      "(2)\n"
+      "\n"
+      "trouble  disk is slow\n");
   color_ = true;
   EXPECT_EQ(Run({"status"}), kOk);
   ExpectOut("\x1b[32mactive\x1b[0m");
