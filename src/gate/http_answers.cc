@@ -57,14 +57,14 @@ void Downstream::AnswerRefusal(Refusal reason) {
 
 void Downstream::AnswerParseError() {
   const proto::http1::ParseError error = parser_.error();
-  if (answer_begun_) return Cut();
+  if (exchange_.answer_begun) return Cut();
   Answer(error.status, ParseErrorType(error.status), error.message);
 }
 
 // The permit was over before the request, though admitted, was sent (then it is refused), or while
 // it is being sent (then both sides are cut).
 void Downstream::RefuseExpired() {
-  if (!head_due_ || retried_) return Cut();
+  if (!exchange_.head_due || exchange_.retried) return Cut();
   gate_.core().CountRefusal(Refusal::kExpired);
   RefuseUnsent(Refusal::kExpired);
 }
@@ -82,11 +82,11 @@ void Downstream::AnswerNotAdmitted(Refusal reason) {
 }
 
 bool Downstream::RequestArrivedWhole() {
-  if (!has_head_) return false;
-  if (!request_done_ && !RequestHasBody()) {
-    request_done_ = parser_.Next({}).event == proto::http1::Event::kComplete;
+  if (!exchange_.has_head) return false;
+  if (!exchange_.request_done && !RequestHasBody()) {
+    exchange_.request_done = parser_.Next({}).event == proto::http1::Event::kComplete;
   }
-  return request_done_;
+  return exchange_.request_done;
 }
 
 void Downstream::Answer(int status, std::string_view type, std::string_view detail,
@@ -96,30 +96,31 @@ void Downstream::Answer(int status, std::string_view type, std::string_view deta
   connecting_.reset();
   LeaveUpstream(false);
   EndForward();
-  sign_at_ = base::MonoTime::Never();
+  exchange_.sign_at = base::MonoTime::Never();
   // Whoever is refused should connect anew, which may lead to the holder; after a failure of the
   // application alone there is no better place. A sidecar knows by itself where to go.
   const bool stays = Stays() && (status != 503 || from_peer_);
-  close_after_ =
+  exchange_.close_after =
       !(whole && parser_.head().keep_alive && stays) || (client_ended_ && pending_.empty());
   Problem problem;
-  problem.status = status_ = status;
+  problem.status = exchange_.status = status;
   problem.type = type;
   problem.detail = detail;
   problem.lease = gate_.host().lease;
   problem.state = lease_state();
-  problem.close = close_after_;
+  problem.close = exchange_.close_after;
   problem.peer_mark = from_peer_ && peer_mark.empty() ? kPeerAnswer : peer_mark;
-  problem.head_only = has_head_ && parser_.head().is_head;
-  problem.keep_alive_10 = has_head_ && parser_.head().version_minor == 0 && !close_after_;
+  problem.head_only = exchange_.has_head && parser_.head().is_head;
+  problem.keep_alive_10 =
+      exchange_.has_head && parser_.head().version_minor == 0 && !exchange_.close_after;
   gate_.response_head_.clear();
   AppendProblem(gate_.response_head_, gate_.scratch_, problem);
   gate_.bytes_down_ += gate_.response_head_.size();
   stream_->Write(gate_.response_head_);
-  answer_begun_ = true;
+  exchange_.answer_begun = true;
   // Between two sidecars: its client has had no answer yet, least of all a 5xx. It is a refusal.
-  if (peer_mark == kPeerNotAdmitted) counted_ = true;
-  if (!has_head_) started_ = gate_.host().loop.CachedNow();
+  if (peer_mark == kPeerNotAdmitted) exchange_.counted = true;
+  if (!exchange_.has_head) exchange_.started = gate_.host().loop.CachedNow();
   AnswerSent();
 }
 

@@ -52,8 +52,9 @@ void Downstream::OnData(std::span<const char> bytes) {
     return;  // OnSweep ends it
   }
   // A client that sends its body without a "100 Continue" has waited long enough.
-  if (awaiting_continue_ && !answer_begun_ && gate_.host().loop.CachedNow() >= deadline_) {
-    awaiting_continue_ = false;
+  if (exchange_.awaiting_continue && !exchange_.answer_begun &&
+      gate_.host().loop.CachedNow() >= deadline_) {
+    exchange_.awaiting_continue = false;
     SetDeadline(gate_.options().body_timeout);
     Stash(input);
     return ResumeInput();
@@ -76,7 +77,7 @@ void Downstream::OnEnd() {
     case State::kLingering: return Close();
     case State::kConnecting:
     case State::kActive:
-      if (!request_done_ && RequestHasBody() && pending_.empty()) Close();
+      if (!exchange_.request_done && RequestHasBody() && pending_.empty()) Close();
       return;
     case State::kFlushing:
     case State::kClosed: return;
@@ -107,12 +108,12 @@ void Downstream::OnClosed(const base::Error&) { Close(); }
 
 bool Downstream::RequestHasBody() const { return parser_.head().framing != Framing::kNone; }
 
-bool Downstream::MayRelay() { return forwarded_ || gate_.MayPass(); }
+bool Downstream::MayRelay() { return exchange_.forwarded || gate_.MayPass(); }
 
 bool Downstream::WantsInput() const {
   if (state_ == State::kIdle) return true;
-  return state_ == State::kActive && !request_done_ && !awaiting_continue_ &&
-         !(forwarded_ && commit_due_) &&
+  return state_ == State::kActive && !exchange_.request_done && !exchange_.awaiting_continue &&
+         !(exchange_.forwarded && exchange_.commit_due) &&
          upstream_->stream().queued() <= gate_.options().buffer_bytes;
 }
 
@@ -169,7 +170,8 @@ void Downstream::HandleInput(std::string_view input) {
 void Downstream::RelayRequest(std::string_view& input) {
   if (!MayRelay()) return RefuseExpired();
   Outgoing out(upstream_->stream(), gate_.bytes_up_);
-  if (head_due_ && (forwarded_ || !commit_due_)) AddRequestHead(out, RewriteForPeer());
+  if (exchange_.head_due && (exchange_.forwarded || !exchange_.commit_due))
+    AddRequestHead(out, RewriteForPeer());
   const bool chunked = parser_.head().framing == Framing::kChunked;
   Event event = Event::kNeedMore;
   bool wants = WantsInput();
@@ -178,15 +180,16 @@ void Downstream::RelayRequest(std::string_view& input) {
     input.remove_prefix(step.consumed);
     event = step.event;
     if (event != Event::kBody) break;
-    if (head_due_) AddRequestHead(out, BodyRewrite::kKeep);
-    body_begun_ = true;
+    if (exchange_.head_due) AddRequestHead(out, BodyRewrite::kKeep);
+    exchange_.body_begun = true;
     out.AddBody(step.body, chunked);
     wants = WantsInput();
   }
   if (wants && event == Event::kComplete) AddRequestEnd(out);
   out.Flush();
   if (!wants) {
-    if (!request_done_ && !awaiting_continue_) SetDeadline(gate_.options().response_timeout);
+    if (!exchange_.request_done && !exchange_.awaiting_continue)
+      SetDeadline(gate_.options().response_timeout);
     return;
   }
   switch (event) {
@@ -207,7 +210,7 @@ void Downstream::OnInputPaused() {
     }
     return;
   }
-  if (!answer_begun_) {
+  if (!exchange_.answer_begun) {
     SetDeadline(options.body_timeout);
   } else if (upstream_->stream().reading()) {
     // The answer began early: a client that goes on sending keeps the exchange alive as much as an
@@ -217,24 +220,21 @@ void Downstream::OnInputPaused() {
 }
 
 void Downstream::StartRequest() {
+  exchange_ = {};
+  exchange_.has_head = true;
+  exchange_.started = gate_.host().loop.CachedNow();
   head_timed_ = false;
-  has_head_ = true;
-  started_ = gate_.host().loop.CachedNow();
-  request_done_ = body_begun_ = retried_ = interim_ = false;
-  answer_begun_ = chunk_answer_ = close_after_ = counted_ = commit_due_ = false;
-  status_ = 0;
-  sequence_ = 0;
-  deadline_ = sign_at_ = base::MonoTime::Never();
+  deadline_ = base::MonoTime::Never();
   ForgetDeadline();
 }
 
 void Downstream::OnRequestHead() {
   StartRequest();
   const proto::http1::RequestHead& head = parser_.head();
-  awaiting_continue_ = head.expect_continue && RequestHasBody();
+  exchange_.awaiting_continue = head.expect_continue && RequestHasBody();
   // Not h2c: requests inside such a tunnel would pass unseen, with whatever Lease-* they claim.
-  upgrade_ = head.upgrade && !RequestHasBody() &&
-             base::ToLower(head.Find("upgrade")).find("h2c") == std::string::npos;
+  exchange_.upgrade = head.upgrade && !RequestHasBody() &&
+                      base::ToLower(head.Find("upgrade")).find("h2c") == std::string::npos;
   if (from_peer_) return OnPeerRequest();
   if (head.lease_peers > 0) return RefuseLoop();
   const Decision decision = gate_.Admit(ticket_);
@@ -255,8 +255,8 @@ void Downstream::Serve(Ticket ticket) {
 }
 
 void Downstream::OnRequestComplete() {
-  request_done_ = true;
-  if (!answer_begun_) SetDeadline(gate_.options().response_timeout);
+  exchange_.request_done = true;
+  if (!exchange_.answer_begun) SetDeadline(gate_.options().response_timeout);
 }
 
 void Downstream::AddRequestHead(Outgoing& out, BodyRewrite body) {
@@ -264,33 +264,34 @@ void Downstream::AddRequestHead(Outgoing& out, BodyRewrite body) {
   ForwardContext context;
   if (!from_peer_) context.client = client_;
   context.body = body;
-  if (forwarded_) {
+  if (exchange_.forwarded) {
     context.peer_hello = gate_.peer_key_.HelloTo(gate_.core().route().peer().process_id);
-    context.say = say_;
+    context.say = exchange_.say;
     ExpectSign();
   } else {
     context.lease_fields = gate_.lease_fields();
-    if (sequence_ == 0) sequence_ = gate_.NextSequence();  // a retry keeps its number
-    context.sequence = sequence_;
+    if (exchange_.sequence == 0)
+      exchange_.sequence = gate_.NextSequence();  // a retry keeps its number
+    context.sequence = exchange_.sequence;
   }
   context.default_host = gate_.default_host_;
-  context.upgrade = upgrade_;
+  context.upgrade = exchange_.upgrade;
   gate_.request_head_.clear();
   AppendRequestHead(gate_.request_head_, head, context);
   out.AddHead(gate_.request_head_);
-  head_due_ = false;
-  SetDeadline(awaiting_continue_ ? kContinueWait : gate_.options().response_timeout);
+  exchange_.head_due = false;
+  SetDeadline(exchange_.awaiting_continue ? kContinueWait : gate_.options().response_timeout);
 }
 
 void Downstream::AddRequestEnd(Outgoing& out) {
   const bool chunked = parser_.head().framing == Framing::kChunked;
-  if (from_peer_ && head_due_) {  // nothing but this end has followed the head
+  if (from_peer_ && exchange_.head_due) {  // nothing but this end has followed the head
     const bool empty = !chunked || parser_.trailers().empty();
     AddRequestHead(out, empty && chunked ? BodyRewrite::kEmpty : BodyRewrite::kKeep);
     if (empty) return;
   }
   if (!chunked && RewriteForPeer() != BodyRewrite::kChunked) return;
-  body_begun_ = true;
+  exchange_.body_begun = true;
   gate_.scratch_.clear();
   AppendChunkedEnd(gate_.scratch_, parser_.trailers(), true);
   out.AddChunkedEnd(gate_.scratch_);

@@ -17,6 +17,7 @@
 
 #include "base/time.h"
 #include "gate/gate_core.h"
+#include "gate/http_exchange_state.h"
 #include "gate/http_headers.h"
 #include "gate/http_upstream.h"
 #include "loop/connect.h"
@@ -170,41 +171,13 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   const bool from_peer_;
 
   State state_ = State::kIdle;
-  bool has_head_ = false;           // the request's head is complete and right
-  bool in_input_ = false;           // HandleInput is on the stack
-  bool client_ended_ = false;       // the client has sent its last byte
-  bool head_timed_ = false;         // the head being read has its deadline
-  bool head_due_ = false;           // the request head has not been sent on
-  bool request_done_ = false;       // all of the request has been parsed and sent on
-  bool body_begun_ = false;         // something of the body, or its end, went to the application
-  bool awaiting_continue_ = false;  // Expect: 100-continue, and no answer yet
-  bool upgrade_ = false;            // this request asks for an upgrade that we let through
-  bool retried_ = false;
-  bool interim_ = false;       // the head in the response parser is a 1xx
-  bool answer_begun_ = false;  // bytes of the final answer went to the client
-  bool chunk_answer_ = false;  // the answer's body goes to the client in chunks
-  bool close_after_ = false;   // Connection: close was said
-  bool counted_ = false;       // the answer is counted
-  // Forwarded to the holder's gate; of these only while forwarded_: it is the probe of its route,
-  // it asks for its admission to be said, it was said.
-  bool forwarded_ = false;
-  bool probe_ = false;
-  bool say_ = false;
-  bool admitted_ = false;
-  // Toward a peer: nothing but the head goes before it said the admission. From a peer: nothing
-  // goes to the application before something followed the head, which proves that the peer knows
-  // of its admission, and so will not send the request again.
-  bool commit_due_ = false;
-  int status_ = 0;
-  uint64_t sequence_ = 0;
-  uint64_t route_generation_ = 0;
-  uint64_t pool_generation_ = 0;
-  size_t stalled_bytes_ = 0;  // queued toward the client when the deadline was set
+  ExchangeState exchange_;
+  bool in_input_ = false;      // HandleInput is on the stack
+  bool client_ended_ = false;  // the client has sent its last byte
+  bool head_timed_ = false;    // the head being read has its deadline
+  size_t stalled_bytes_ = 0;   // queued toward the client when the deadline was set
   size_t linger_bytes_ = 0;
   base::MonoTime deadline_ = base::MonoTime::Never();
-  // Toward a peer: when a sign of life must have come. From a peer: when one is to be given.
-  base::MonoTime sign_at_ = base::MonoTime::Never();
-  base::MonoTime started_;      // when the head was complete
   base::MonoTime last_active_;  // when the last answer was done
   Ticket ticket_;
   Upstream* upstream_ = nullptr;

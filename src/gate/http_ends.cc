@@ -34,7 +34,7 @@ void Downstream::Close() {
 void Downstream::Cut() {
   if (state_ == State::kClosed) return;
   stream_->ResetOnClose();
-  if ((ticket_.admitted() || forwarded_) && !counted_) gate_.CountCut();
+  if ((ticket_.admitted() || exchange_.forwarded) && !exchange_.counted) gate_.CountCut();
   LeaveUpstream(true);
   Close();
 }
@@ -42,9 +42,9 @@ void Downstream::Cut() {
 void Downstream::EndWithGate() {
   if (state_ == State::kHeld) {
     AnswerRefusal(gate_.leaving() ? Refusal::kLeaving : Refusal::kClosed);
-  } else if (forwarded_ && (answer_begun_ || body_begun_)) {
+  } else if (exchange_.forwarded && (exchange_.answer_begun || exchange_.body_begun)) {
     Cut();
-  } else if (forwarded_) {
+  } else if (exchange_.forwarded) {
     AnswerRefusal(Refusal::kLeaving);
   } else {
     OnShut(false, true);
@@ -63,7 +63,7 @@ void Downstream::BeginLinger() {
 }
 
 void Downstream::OnShut(bool lost, bool cut) {
-  if (forwarded_) return;  // another instance's work
+  if (exchange_.forwarded) return;  // another instance's work
   switch (state_) {
     case State::kIdle:
       // Who can be forwarded or held needs no other place; a sidecar closes by itself.
@@ -71,12 +71,12 @@ void Downstream::OnShut(bool lost, bool cut) {
       return;
     case State::kConnecting:
       if (!cut) return;
-      return retried_ ? AnswerRefusal(lost ? Refusal::kClosed : Refusal::kDraining)
-                      : RefuseUnsent(lost ? Refusal::kClosed : Refusal::kDraining);
+      return exchange_.retried ? AnswerRefusal(lost ? Refusal::kClosed : Refusal::kDraining)
+                               : RefuseUnsent(lost ? Refusal::kClosed : Refusal::kDraining);
     case State::kActive:
       if (!cut) return;
-      if (head_due_ && !retried_) return RefuseUnsent(Refusal::kDraining);
-      if (lost || answer_begun_) return Cut();
+      if (exchange_.head_due && !exchange_.retried) return RefuseUnsent(Refusal::kDraining);
+      if (lost || exchange_.answer_begun) return Cut();
       return AnswerRefusal(Refusal::kDraining);
     case State::kFlushing:
       if (cut) Cut();
@@ -122,9 +122,9 @@ void Downstream::SetDeadline(base::Duration d) { deadline_ = gate_.host().loop.C
 
 void Downstream::OnSweep(base::MonoTime now, bool stalled) {
   if (state_ == State::kLingering && linger_bytes_ > kLingerBytesMax) return Cut();
-  if (now >= sign_at_ && !(stalled && forwarded_)) {
-    sign_at_ = base::MonoTime::Never();
-    return forwarded_ ? PeerSilent() : SayAdmitted();
+  if (now >= exchange_.sign_at && !(stalled && exchange_.forwarded)) {
+    exchange_.sign_at = base::MonoTime::Never();
+    return exchange_.forwarded ? PeerSilent() : SayAdmitted();
   }
   if (now < deadline_) return;
   deadline_ = base::MonoTime::Never();
@@ -153,18 +153,20 @@ void Downstream::OnStalled() {
 }
 
 void Downstream::OnActiveDeadline() {
-  if (forwarded_ && commit_due_) return SetDeadline(gate_.options().response_timeout);  // sign_at_
-  if (awaiting_continue_ && !answer_begun_) {
-    awaiting_continue_ = false;
+  if (exchange_.forwarded && exchange_.commit_due) {  // sign_at decides
+    return SetDeadline(gate_.options().response_timeout);
+  }
+  if (exchange_.awaiting_continue && !exchange_.answer_begun) {
+    exchange_.awaiting_continue = false;
     SetDeadline(gate_.options().body_timeout);
     return ResumeInput();
   }
   if (!upstream_->stream().reading()) return OnStalled();
-  if (answer_begun_) return Cut();
+  if (exchange_.answer_begun) return Cut();
   const bool application_slow =
-      request_done_ || upstream_->stream().queued() > gate_.options().buffer_bytes;
+      exchange_.request_done || upstream_->stream().queued() > gate_.options().buffer_bytes;
   if (application_slow) {
-    if (forwarded_) return PeerTooLate();
+    if (exchange_.forwarded) return PeerTooLate();
     gate_.NoteUpstreamTrouble("no answer within response_timeout");
     return Answer(504, "upstream_timeout", "The application did not answer in time.");
   }

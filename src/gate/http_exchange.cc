@@ -28,9 +28,9 @@ void Downstream::Connect() {
   deadline_ = base::MonoTime::Never();  // connecting has its own
   loop::ConnectOptions options;
   options.timeout = gate_.options().connect_timeout;
-  if (forwarded_) options.timeout = base::Min(options.timeout, HttpGate::kPeerPatience);
+  if (exchange_.forwarded) options.timeout = base::Min(options.timeout, HttpGate::kPeerPatience);
   const base::Address& address =
-      forwarded_ ? gate_.core().route().peer().address : gate_.options().upstream;
+      exchange_.forwarded ? gate_.core().route().peer().address : gate_.options().upstream;
   connecting_ = loop::Connect(gate_.host().loop, address, options,
                               [this](base::Result<std::unique_ptr<loop::Stream>> result) {
                                 OnConnected(std::move(result));
@@ -39,7 +39,7 @@ void Downstream::Connect() {
 
 void Downstream::OnConnected(base::Result<std::unique_ptr<loop::Stream>> result) {
   connecting_.reset();
-  if (forwarded_) return OnPeerConnected(std::move(result));
+  if (exchange_.forwarded) return OnPeerConnected(std::move(result));
   if (!result.ok()) {
     const bool late = result.error().code == base::ErrorCode::kTimeout;
     gate_.NoteUpstreamTrouble(result.error().message);
@@ -54,7 +54,7 @@ void Downstream::OnConnected(base::Result<std::unique_ptr<loop::Stream>> result)
 void Downstream::Attach(Upstream& upstream) {
   upstream_ = &upstream;
   upstream.parser().ExpectAnswerToHead(parser_.head().is_head);
-  head_due_ = true;
+  exchange_.head_due = true;
   state_ = State::kActive;
 }
 
@@ -68,7 +68,7 @@ void Downstream::LeaveUpstream(bool reset) {
 
 void Downstream::OnUpstreamData(std::string_view bytes) {
   if (!MayRelay()) return Cut();
-  if (head_due_) return UpstreamFailed("it spoke before it was asked");
+  if (exchange_.head_due) return UpstreamFailed("it spoke before it was asked");
   upstream_->NoteAnswered();
   Outgoing out(*stream_, gate_.bytes_down_);
   proto::http1::ResponseParser& parser = upstream_->parser();
@@ -80,10 +80,10 @@ void Downstream::OnUpstreamData(std::string_view bytes) {
       case Event::kHead:
         if (!OnResponseHead(out, bytes)) return;
         break;
-      case Event::kBody: out.AddBody(step.body, chunk_answer_); break;
+      case Event::kBody: out.AddBody(step.body, exchange_.chunk_answer); break;
       case Event::kComplete:
-        if (!interim_) return FinishResponse(out, bytes.empty());
-        interim_ = false;
+        if (!exchange_.interim) return FinishResponse(out, bytes.empty());
+        exchange_.interim = false;
         break;
       case Event::kError: out.Flush(); return UpstreamFailed(parser.error().message);
     }
@@ -93,12 +93,12 @@ void Downstream::OnUpstreamData(std::string_view bytes) {
 // False: this exchange does not go on here.
 bool Downstream::OnResponseHead(Outgoing& out, std::string_view rest) {
   const ResponseHead& head = upstream_->parser().head();
-  if (forwarded_) {
+  if (exchange_.forwarded) {
     if (!OnPeerHead()) return false;
-    if (interim_) return true;  // a 199, which is not the application's
+    if (exchange_.interim) return true;  // a 199, which is not the application's
   }
   if (head.status == 101) {
-    if (upgrade_ && head.upgrade && !awaiting_continue_) {
+    if (exchange_.upgrade && head.upgrade && !exchange_.awaiting_continue) {
       BeginTunnel(rest);
     } else {
       UpstreamFailed("it switched protocols although nobody asked for that");
@@ -111,7 +111,7 @@ bool Downstream::OnResponseHead(Outgoing& out, std::string_view rest) {
 }
 
 bool Downstream::RelayInterim(Outgoing& out) {
-  interim_ = true;
+  exchange_.interim = true;
   const ResponseHead& head = upstream_->parser().head();
   if (parser_.head().version_minor == 1) {  // HTTP/1.0 knows no interim answers
     gate_.response_head_.clear();
@@ -121,8 +121,8 @@ bool Downstream::RelayInterim(Outgoing& out) {
     out.AddHead(gate_.response_head_);
     out.Flush();
   }
-  if (head.status != 100 || !awaiting_continue_) return true;
-  awaiting_continue_ = false;
+  if (head.status != 100 || !exchange_.awaiting_continue) return true;
+  exchange_.awaiting_continue = false;
   SetDeadline(gate_.options().body_timeout);
   if (!pending_.empty()) ResumeInput();
   return upstream_ != nullptr;
@@ -132,20 +132,21 @@ void Downstream::RelayFinal(Outgoing& out) {
   const ResponseHead& head = upstream_->parser().head();
   const proto::http1::RequestHead& request = parser_.head();
   const bool unsized = head.framing == Framing::kChunked || head.framing == Framing::kUntilClose;
-  chunk_answer_ = unsized && request.version_minor == 1;
-  close_after_ = !request.keep_alive || !request_done_ || !Stays() ||
-                 (client_ended_ && pending_.empty()) || (unsized && !chunk_answer_);
-  status_ = head.status;
+  exchange_.chunk_answer = unsized && request.version_minor == 1;
+  exchange_.close_after = !request.keep_alive || !exchange_.request_done || !Stays() ||
+                          (client_ended_ && pending_.empty()) ||
+                          (unsized && !exchange_.chunk_answer);
+  exchange_.status = head.status;
   AnswerContext context;
-  context.chunked = chunk_answer_;
-  context.close = close_after_;
-  context.keep_alive_10 = request.version_minor == 0 && !close_after_;
+  context.chunked = exchange_.chunk_answer;
+  context.close = exchange_.close_after;
+  context.keep_alive_10 = request.version_minor == 0 && !exchange_.close_after;
   if (from_peer_) context.peer_mark = kPeerAnswer;
   gate_.response_head_.clear();
   AppendResponseHead(gate_.response_head_, head, context);
   out.AddHead(gate_.response_head_);
-  answer_begun_ = true;
-  sign_at_ = base::MonoTime::Never();
+  exchange_.answer_begun = true;
+  exchange_.sign_at = base::MonoTime::Never();
 }
 
 void Downstream::AfterResponseBytes() {
@@ -153,20 +154,20 @@ void Downstream::AfterResponseBytes() {
     upstream_->stream().StopReading();
     stalled_bytes_ = stream_->queued();
     SetDeadline(gate_.options().body_timeout);
-  } else if (answer_begun_) {
+  } else if (exchange_.answer_begun) {
     SetDeadline(gate_.options().response_timeout);
   }
 }
 
 void Downstream::FinishResponse(Outgoing& out, bool clean) {
   const ResponseHead& head = upstream_->parser().head();
-  if (chunk_answer_) {
+  if (exchange_.chunk_answer) {
     gate_.scratch_.clear();
     AppendChunkedEnd(gate_.scratch_, upstream_->parser().trailers(), false);
     out.AddChunkedEnd(gate_.scratch_);
   }
   out.Flush();
-  if (clean && head.keep_alive && request_done_ && upstream_->stream().queued() == 0) {
+  if (clean && head.keep_alive && exchange_.request_done && upstream_->stream().queued() == 0) {
     Upstream& upstream = *std::exchange(upstream_, nullptr);
     upstream.pool().Keep(upstream);
   } else {
@@ -192,33 +193,34 @@ void Downstream::OnUpstreamBroken() {
 bool Downstream::MaySendUpstream() { return MayRelay(); }
 
 void Downstream::OnUpstreamDrained() {
-  if (state_ == State::kActive && !request_done_ && !awaiting_continue_) ResumeInput();
+  if (state_ == State::kActive && !exchange_.request_done && !exchange_.awaiting_continue)
+    ResumeInput();
 }
 
 // A connection that was kept may be closed by the application just as we use it. Only then, only
 // once, and only if a second sending cannot do a second time what the first may have done.
 bool Downstream::MayRetry() const {
-  return upstream_->reused() && !upstream_->answered() && !retried_ && !body_begun_ &&
-         (parser_.head().idempotent || head_due_);
+  return upstream_->reused() && !upstream_->answered() && !exchange_.retried &&
+         !exchange_.body_begun && (parser_.head().idempotent || exchange_.head_due);
 }
 
 void Downstream::UpstreamFailed(const char* what) {
-  if (forwarded_) return PeerFailed(what);
+  if (exchange_.forwarded) return PeerFailed(what);
   if (MayRetry()) {
-    retried_ = true;
+    exchange_.retried = true;
     gate_.retries_.Add();
     LeaveUpstream(false);
     return Connect();
   }
   gate_.NoteUpstreamTrouble(what);
-  if (answer_begun_) return Cut();
+  if (exchange_.answer_begun) return Cut();
   Answer(502, "upstream_failed", "The application broke off before it had answered.");
 }
 
 // ---- tunnels ----
 
 void Downstream::BeginTunnel(std::string_view rest) {
-  const std::optional<Refusal> refusal = gate_.RefusesTunnel(forwarded_);
+  const std::optional<Refusal> refusal = gate_.RefusesTunnel(exchange_.forwarded);
   if (refusal) {
     gate_.core().CountRefusal(*refusal);
     return AnswerRefusal(*refusal);
@@ -232,19 +234,19 @@ void Downstream::BeginTunnel(std::string_view rest) {
   std::string to_client;
   AppendResponseHead(to_client, upstream_->parser().head(), context);
   to_client += rest;
-  status_ = 101;
-  gate_.CountAnswer(status_, gate_.host().loop.CachedNow() - started_);
+  exchange_.status = 101;
+  gate_.CountAnswer(exchange_.status, gate_.host().loop.CachedNow() - exchange_.started);
   Upstream& upstream = *std::exchange(upstream_, nullptr);
   std::unique_ptr<loop::Stream> application = upstream.pool().TakeStream(upstream);
   HttpGate::TunnelStart start;
-  if (forwarded_) start.kind = HttpGate::TunnelKind::kForwarded;
+  if (exchange_.forwarded) start.kind = HttpGate::TunnelKind::kForwarded;
   if (from_peer_) start.kind = HttpGate::TunnelKind::kFromPeer;
   start.ticket = std::move(ticket_);
   start.client_fd = stream_->Detach();
   start.application_fd = application->Detach();
   start.to_application = pending_;
   start.to_client = to_client;
-  if (forwarded_) gate_.CountForwarded();
+  if (exchange_.forwarded) gate_.CountForwarded();
   gate_.StartTunnel(std::move(start));
   Close();
 }
@@ -253,9 +255,10 @@ void Downstream::BeginTunnel(std::string_view rest) {
 
 // The answer is complete; its last bytes may still be queued.
 void Downstream::AnswerSent() {
-  if (!counted_) gate_.CountAnswer(status_, gate_.host().loop.CachedNow() - started_);
-  counted_ = true;
-  if (forwarded_) gate_.CountForwarded();
+  if (!exchange_.counted)
+    gate_.CountAnswer(exchange_.status, gate_.host().loop.CachedNow() - exchange_.started);
+  exchange_.counted = true;
+  if (exchange_.forwarded) gate_.CountForwarded();
   if (stream_->queued() == 0) return FinishExchange();
   state_ = State::kFlushing;
   stalled_bytes_ = stream_->queued();
@@ -265,9 +268,9 @@ void Downstream::AnswerSent() {
 void Downstream::FinishExchange() {
   gate_.Finished(ticket_);
   EndForward();
-  has_head_ = counted_ = false;
+  exchange_.has_head = exchange_.counted = false;
   last_active_ = gate_.host().loop.CachedNow();
-  if (close_after_ || (client_ended_ && pending_.empty())) return BeginLinger();
+  if (exchange_.close_after || (client_ended_ && pending_.empty())) return BeginLinger();
   state_ = State::kIdle;
   SetDeadline(IdleTimeout());
   if (!in_input_ && !pending_.empty()) ResumeInput();

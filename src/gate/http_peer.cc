@@ -24,11 +24,11 @@ void Downstream::OnPeerRequest() {
   if (decision.verdict != Verdict::kAdmit) return AnswerNotAdmitted(decision.refusal);
   // (With Expect: 100-continue it is the application that asks for the body: it must have the head.
   // A body that it never got, it cannot have acted on.)
-  commit_due_ = say && RequestHasBody() && !awaiting_continue_;
+  exchange_.commit_due = say && RequestHasBody() && !exchange_.awaiting_continue;
   if (say) {
     SayAdmitted();
   } else {
-    sign_at_ = gate_.host().loop.CachedNow() + kSignInterval;
+    exchange_.sign_at = gate_.host().loop.CachedNow() + kSignInterval;
   }
   StartExchange();
 }
@@ -36,8 +36,8 @@ void Downstream::OnPeerRequest() {
 // Said again and again until the answer begins: a frozen or dead process says nothing, a slow
 // application is told apart.
 void Downstream::SayAdmitted() {
-  if (state_ == State::kClosed || !ticket_.admitted() || answer_begun_) return;
-  sign_at_ = gate_.host().loop.CachedNow() + kSignInterval;
+  if (state_ == State::kClosed || !ticket_.admitted() || exchange_.answer_begun) return;
+  exchange_.sign_at = gate_.host().loop.CachedNow() + kSignInterval;
   if (stream_->queued() > 0) return;  // it has enough to read
   gate_.bytes_down_ += kAdmission.size();
   stream_->Write(kAdmission);
