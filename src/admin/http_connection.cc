@@ -264,7 +264,7 @@ void HttpConnection::AfterAnswer() {
 
 // ---- a streamed body ----
 
-void HttpConnection::BeginStream(std::shared_ptr<HttpBodySource> source) {
+void HttpConnection::BeginStream(const std::shared_ptr<HttpBodySource>& source) {
   request_ = HttpRequest();
   input_ = std::string();
   Enter(Phase::kStreaming);

@@ -86,7 +86,7 @@ class HttpConnection final : public loop::StreamListener,
   void Answer(uint64_t exchange, const HttpAnswer& answer);
   void Write(const HttpAnswer& answer);
   void AfterAnswer();
-  void BeginStream(std::shared_ptr<HttpBodySource> source);
+  void BeginStream(const std::shared_ptr<HttpBodySource>& source);
   void EndSource();
   void Fail(int status, const char* why);
   void OnTimer();
