@@ -323,8 +323,7 @@ class Parser {
     sub->add_option("--event", command_.events,
                     "Only this event, or all that begin so (\"lease.\"); may be repeated")
         ->type_name("EVENT")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        ->allow_extra_args(false);
     sub->add_option("--since", command_.since,
                     "After the event with this id, or \"start\": all that is kept, first")
         ->type_name("ID");
