@@ -268,9 +268,10 @@ void Downstream::AnswerSent() {
 void Downstream::FinishExchange() {
   gate_.Finished(ticket_);
   EndForward();
-  exchange_.has_head = exchange_.counted = false;
+  const bool close = exchange_.close_after;
+  exchange_ = {};  // what is wrong from here on is not wrong with the answer that is out
   last_active_ = gate_.host().loop.CachedNow();
-  if (exchange_.close_after || (client_ended_ && pending_.empty())) return BeginLinger();
+  if (close || (client_ended_ && pending_.empty())) return BeginLinger();
   state_ = State::kIdle;
   SetDeadline(IdleTimeout());
   if (!in_input_ && !pending_.empty()) ResumeInput();

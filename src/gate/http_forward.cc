@@ -93,8 +93,8 @@ bool Downstream::OnPeerHead() {
     PeerDidNotAdmit();
   } else {
     gate_.NotePeerTrouble("it refuses what comes from here");
-    gate_.PeerAdmitted(
-        exchange_.route_generation);  // alive and sure of itself: nobody need wait for that
+    // Alive and sure of itself: nobody need wait for that.
+    gate_.PeerAdmitted(exchange_.route_generation);
     AnswerPeerRefused();
   }
   return false;
@@ -126,6 +126,7 @@ void Downstream::PeerFailed(const char* what) {
   const bool same_peer = exchange_.pool_generation == gate_.peer_pool_.generation();
   if (just_ended && same_peer && !exchange_.retried && !exchange_.body_begun) {
     exchange_.retried = true;
+    exchange_.sign_at = base::MonoTime::Never();
     gate_.retries_.Add();
     LeaveUpstream(false);
     return Connect();

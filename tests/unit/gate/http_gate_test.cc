@@ -373,6 +373,15 @@ TEST_F(HttpGateTest, ALeavingClientFreesItsUpstream) {
   EXPECT_EQ(gate_->status().in_flight, 0u);
 }
 
+TEST_F(HttpGateTest, ABadRequestBehindAGoodOneIsAnsweredAndCounted) {
+  BuildOpen();
+  Pair pair = Exchange(Get(), Ok());
+  EXPECT_TRUE(Gets(pair.client, "hi"));
+  pair.client->Send("GET / HTTP/1.1\r\nNo host\r\n\r\n");
+  EXPECT_TRUE(Gets(pair.client, "HTTP/1.1 400 "));
+  EXPECT_NE(metrics_.Scrape().find("status=\"4xx\"} 1"), std::string::npos);
+}
+
 TEST_F(HttpGateTest, CountsWhatItServes) {
   BuildOpen();
   Pair pair = Exchange(Get(), Ok());

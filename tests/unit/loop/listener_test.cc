@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/loop_fixture.h"
+#include "lib/raw_socket.h"
 #include "lib/socket_peer.h"
 #include "loop/connect.h"
 
@@ -230,6 +231,26 @@ TEST_F(ListenerTest, OutOfDescriptorsIsToldOnceASecondWithoutSpinningAndSurvived
   EXPECT_LT(turns, 20);
   EXPECT_TRUE(accepted_.empty());
   ASSERT_TRUE(RunUntil([&] { return accepted_.size() == 1; }));
+}
+
+TEST_F(ListenerTest, WhoWaitsInTheBacklogIsAcceptedInsideTheCall) {
+  ASSERT_TRUE(Open(TcpAddress("127.0.0.1", 0)).ok());
+  // More than one wake-up takes; connected by the kernel alone, the loop does not run.
+  std::vector<std::unique_ptr<testing::RawSocket>> clients;
+  for (int i = 0; i < 100; ++i) clients.push_back(testing::RawSocket::Connect(listener_->bound()));
+  listener_->AcceptWaiting();
+  EXPECT_EQ(accepted_.size(), 100u);
+  listener_->AcceptWaiting();
+  EXPECT_EQ(accepted_.size(), 100u);
+}
+
+TEST_F(ListenerTest, AListenerMayGoWhileItAcceptsWhoWaits) {
+  ASSERT_TRUE(Open(TcpAddress("127.0.0.1", 0)).ok());
+  auto one = testing::RawSocket::Connect(listener_->bound());
+  auto two = testing::RawSocket::Connect(listener_->bound());
+  on_accept_ = [this] { listener_.reset(); };
+  listener_->AcceptWaiting();
+  EXPECT_EQ(accepted_.size(), 1u);
 }
 
 }  // namespace

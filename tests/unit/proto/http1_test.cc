@@ -179,8 +179,24 @@ TEST_F(Http1Test, LeaseHeadersAreRecognisedInEveryDisguise) {
                            "Lease-Holder", "Lease_Name", "lease-sequence", "Lease.Fencing!Token"}) {
     EXPECT_EQ(ClassifyHeader(name), HeaderId::kLease) << name;
   }
+  for (const char* name : {"Lease-Peer", "LEASE-peer", "lease_peer", "Lease.Peer"}) {
+    EXPECT_EQ(ClassifyHeader(name), HeaderId::kLeasePeer) << name;
+  }
   EXPECT_EQ(ClassifyHeader("Lease-Fencing-Tokens"), HeaderId::kOther);
   EXPECT_EQ(ClassifyHeader("LeasexFencing-Token"), HeaderId::kOther);
+}
+
+TEST_F(Http1Test, WhatSidecarsSayIsCountedAnewInEachMessage) {
+  RequestParser parser(limits_);
+  ASSERT_EQ(
+      parser.Next("GET / HTTP/1.1\r\nHost: a\r\nLease-Peer: x\r\nlease_peer: y\r\n\r\n").event,
+      Event::kHead);
+  EXPECT_EQ(parser.head().lease_peers, 2);
+  EXPECT_EQ(parser.head().lease_peer, "y");
+  parser.Next({});
+  ASSERT_EQ(parser.Next("GET / HTTP/1.1\r\nHost: a\r\n\r\n").event, Event::kHead);
+  EXPECT_EQ(parser.head().lease_peers, 0);
+  EXPECT_EQ(parser.head().lease_peer, "");
 }
 
 TEST_F(Http1Test, ExpectContinueIsSeenAndOtherExpectationsAreRefused) {
