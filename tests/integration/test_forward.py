@@ -181,6 +181,30 @@ def test_case_20_50_mb_up_and_down_and_an_upgrade_pass(pair, things):
     assert apps[1].heads == []
 
 
+def test_what_http_can_do_at_the_holder_it_can_do_at_the_standby(pair, things):
+    apps = (ScriptApp(), ScriptApp())
+    for each in apps:
+        things.callback(each.close)
+    both = pair(apps=apps)
+    with Raw(both.second.gate()) as raw:
+        head = "Host: app\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+        raw.send(f"POST /continue HTTP/1.1\r\n{head}")
+        assert raw.head()[0] == 100, "the application asks for the body"
+        answer = raw.send("words").response()
+        assert (answer.status, answer.body) == (200, b"words")
+        answer = raw.send("GET /trailers HTTP/1.1\r\nHost: app\r\n\r\n").response()
+        assert answer.body == b"abc" and ("X-Took", "1") in answer.trailers
+        assert "Lease-Peer" not in [name for name, _ in answer.headers]
+        raw.send("".join(f"POST /echo{i} HTTP/1.1\r\nHost: app\r\nTransfer-Encoding: chunked\r\n\r\n"
+                         f"3\r\nno{i}\r\n0\r\nX-Sum: {i}\r\n\r\n" for i in range(3)))
+        assert [raw.response().body for _ in range(3)] == [b"no0", b"no1", b"no2"], "in order"
+        assert apps[0].trailers[-1] == ["X-Sum: 2"]
+    with Raw(both.second.gate()) as raw:
+        answer = raw.send(f"POST /early HTTP/1.1\r\n{head}").response()
+        assert (answer.status, answer.body, answer.interim) == (401, b"who?", [])
+    assert apps[1].heads == []
+
+
 def test_the_application_learns_the_clients_address_either_way_and_no_forged_lease_headers(pair):
     both = pair()
     for sidecar in (both.first, both.second):

@@ -78,9 +78,11 @@ def test_a_move_waits_for_a_slow_download_and_cuts_a_websocket_and_breaks_nothin
     assert min(m.took for m in verdict.moves) > 500
 
 
-def test_replacing_three_sidecars_in_turn_fails_no_request(scene):
-    verdict = judged("rolling replacement of three",
-                     scenarios.rolling_replacement(scene("redis", count=3, steady=True), 1))
+@pytest.mark.parametrize("kind, pre_stop", [("redis", True), ("file", False)],
+                         ids=["by_pre_stop_on_redis", "by_sigterm_alone_on_file"])
+def test_replacing_three_sidecars_in_turn_fails_no_request(scene, kind, pre_stop):
+    verdict = judged(f"rolling replacement of three on {kind}", scenarios.rolling_replacement(
+        scene(kind, count=3, steady=True), 1, pre_stop=pre_stop))
     measured("a sidecar that left was gone after "
              + ", ".join(f"{t * 1000:.0f}" for t in verdict.exits) + " ms (limit 2500 ms)")
 

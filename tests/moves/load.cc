@@ -19,7 +19,8 @@ Load::Load(loop::Loop& loop, LoadOptions options)
       tick_(loop, [this] { Tick(); }),
       sweep_(loop, [this] { Sweep(); }),
       idle_(options_.targets.size()),
-      open_(options_.targets.size()) {}
+      open_(options_.targets.size()),
+      spare_at_(options_.targets.size()) {}
 Load::~Load() = default;
 
 void Load::Start() {
@@ -48,7 +49,8 @@ void Load::Tick() {
 void Load::Send(Sent* request, size_t target) {
   request->target = target;
   auto& idle = idle_[target];
-  if (idle.empty() || next_ < kKept * idle_.size()) {  // at first all that are kept are opened
+  const bool spare = open_[target] < kKept && loop_.CachedNow() >= spare_at_[target];
+  if (idle.empty() || spare) {
     ++open_[target];
     connections_.push_back(std::make_unique<LoadConnection>(*this, target, request));
     return;
@@ -60,6 +62,7 @@ void Load::Send(Sent* request, size_t target) {
 
 void Load::Refused(LoadConnection* connection, Sent* request) {
   Bury(connection, connection->target());
+  spare_at_[connection->target()] = loop_.CachedNow() + kRefusedPause;
   ++request->refused;
   if (request->refused >= options_.targets.size()) return Done(request, "refused");
   Send(request, (request->target + 1) % options_.targets.size());

@@ -68,6 +68,8 @@ class Load {
   // Connections kept per gate, used in turn so that each stays busy; what a stall needed beyond
   // them is closed when it falls idle.
   static constexpr size_t kKept = 8;
+  // A gate that refused a connect is asked for no spare ones for so long.
+  static constexpr base::Duration kRefusedPause = base::Duration::Millis(100);
 
   void Tick();
   void Send(Sent* request, size_t target);
@@ -89,6 +91,7 @@ class Load {
   // By gate:
   std::vector<std::deque<LoadConnection*>> idle_;  // longest idle first
   std::vector<size_t> open_;                       // connections
+  std::vector<base::MonoTime> spare_at_;           // when one that is not needed may be opened
 };
 
 }  // namespace leasehold::moves

@@ -62,7 +62,8 @@ class Run:
         self.part(f"{kind}: {LONG_MOVES} moves with a WebSocket and a 3 s download open",
                   lambda: self._long(kind))
         self.part(f"{kind}: rolling replacement of three, {ROUNDS} times",
-                  lambda: self._rolling(kind))
+                  lambda: self._rolling(kind, pre_stop=True))
+        self.part(f"{kind}: the same by SIGTERM alone", lambda: self._rolling(kind, pre_stop=False))
         self.part(f"{kind}: {RESTARTS} x kill -9 of the holder and restart",
                   lambda: self._restarts(kind))
 
@@ -86,10 +87,11 @@ class Run:
                 f"{sum(t.echoes for t in verdict.tunnels)} words over "
                 f"{sum(t.opened for t in verdict.tunnels)} connections")
 
-    def _rolling(self, kind):
-        with self._scene(kind, "rolling", count=3, steady=True) as scene:
-            verdict = self._verdict(f"{kind} rolling",
-                                    scenarios.rolling_replacement(scene.start(), ROUNDS, say))
+    def _rolling(self, kind, pre_stop):
+        name = "rolling" if pre_stop else "sigterm"
+        with self._scene(kind, name, count=3, steady=True) as scene:
+            verdict = self._verdict(f"{kind} {name}", scenarios.rolling_replacement(
+                scene.start(), ROUNDS, say, pre_stop))
             self.figures.append(f"{len(verdict.exits)} sidecars replaced: {verdict.failed} failed")
 
     def _restarts(self, kind):

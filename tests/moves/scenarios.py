@@ -158,11 +158,11 @@ def moves_with_long_ones(scene, count, say=lambda text: None, download_seconds=3
     return verdict
 
 
-def replace(scene, sidecar):
+def replace(scene, sidecar, pre_stop=True):
     """What a rollout does to one pod: preStop, SIGTERM, and a new process with the same
-    configuration. The Move (if it held), and the seconds from SIGTERM to the exit."""
-    asked, at, held = boot_ns(), time.time(), sidecar.holding(LEASE)
-    if held:
+    configuration. The Move, and the seconds from SIGTERM to the exit."""
+    asked, at = boot_ns(), time.time()
+    if pre_stop and sidecar.holding(LEASE):
         done = sidecar.cli("step-down", LEASE, "--wait", "--no-take-back", "--yes")
         assert done.returncode == 0, done.stdout + done.stderr
         assert "taken_over_by_another_process" in done.stdout, done.stdout
@@ -175,14 +175,15 @@ def replace(scene, sidecar):
     return Move(asked, boot_ns(), (time.time() - at) * 1000), took
 
 
-def rolling_replacement(scene, rounds, say=lambda text: None):
-    """Every sidecar is replaced in turn, `rounds` times. The Verdict, with `exits` (seconds)."""
+def rolling_replacement(scene, rounds, say=lambda text: None, pre_stop=True):
+    """Every sidecar is replaced in turn, `rounds` times; without `pre_stop` SIGTERM is all it is
+    told. The Verdict, with `exits` (seconds)."""
     load = scene.load()
     pace(STEADY)
     moves, exits = [], []
     for number in range(rounds):
         for sidecar in scene.sidecars:
-            one, took = replace(scene, sidecar)
+            one, took = replace(scene, sidecar, pre_stop)
             moves.append(one)
             exits.append(took)
             say(f"  round {number + 1}/{rounds}: {sidecar.node} replaced, its exit took "
