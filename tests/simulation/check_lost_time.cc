@@ -13,6 +13,7 @@ namespace {
 struct Life {
   std::vector<OwnWrite> writes;
   std::optional<base::MonoTime> lost_at;
+  base::MonoTime drain_end = base::MonoTime::Never();  // of the drain under way
 };
 
 class LostTimeChecker final : public Checker {
@@ -25,11 +26,18 @@ class LostTimeChecker final : public Checker {
     Life& life = lives_[f.process];
     if (std::holds_alternative<lease::LostTime>(f.event)) {
       life.lost_at = f.now;
-      if (f.before.MayAct(f.now) && !f.after.MayAct(f.now)) {
+      // (A drain whose end passed meanwhile ends by itself.)
+      if (f.before.MayAct(f.now) && !f.after.MayAct(f.now) && f.now < life.drain_end) {
         judge_.Violate("lost time holds admissions; nothing is cut",
                        Name(f.process) + " cut its permit for token " +
                            std::to_string(f.before.token) + " on lost time");
       }
+    }
+    for (const lease::Effect& effect : f.effects) {
+      const auto* valve = std::get_if<lease::ValveEffect>(&effect);
+      if (valve == nullptr) continue;
+      life.drain_end =
+          valve->valve == lease::Valve::kDraining ? valve->drain_end : base::MonoTime::Never();
     }
     if (!life.lost_at) return;
     const bool extended = f.after.MayAct(f.now) &&
