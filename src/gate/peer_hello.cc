@@ -59,8 +59,8 @@ std::string_view PeerCheckSentence(PeerCheck check) {
   return "it is refused";
 }
 
-PeerKey::PeerKey(std::string secret, std::string lease, std::string gate,
-                 std::string own_process_id)
+PeerKey::PeerKey(std::string secret, std::string lease, const std::string& gate,
+                 const std::string& own_process_id)
     : secret_(std::move(secret)),
       lease_(std::move(lease)),
       gate_(Word(gate)),

@@ -48,7 +48,8 @@ std::string_view PeerCheckSentence(PeerCheck check);
 class PeerKey {
  public:
   // `secret` empty: no mac is written, and one that comes is not looked at.
-  PeerKey(std::string secret, std::string lease, std::string gate, std::string own_process_id);
+  PeerKey(std::string secret, std::string lease, const std::string& gate,
+          const std::string& own_process_id);
   // The line for a holder, without "say". Cached: cheap while the holder stays.
   const std::string& HelloTo(std::string_view process_id);
   // The line that last was welcome is recognised without work.

@@ -439,6 +439,19 @@ TEST_F(HttpForwardPeerTest, AnAdmittedPostOfAPeerThatFreezesIsA504) {
   EXPECT_EQ(client->received().find("HTTP/1.1 504 "), 0u);
 }
 
+TEST_F(HttpForwardPeerTest, AStallOfOurOwnLoopIsNotThePeersSilence) {
+  BuildSender();
+  RawSocket* client = Client(a_, Get());
+  RawSocket* peer = Accepted(*peer_);
+  EXPECT_TRUE(Gets(peer, "\r\n\r\n"));
+  peer->Send(PeerOk("in time"));
+  const base::MonoTime end = loop::Loop::Now() + Duration::Millis(3300);
+  while (loop::Loop::Now() < end) {  // as in a process that gets no processor
+  }
+  EXPECT_TRUE(Gets(client, "in time"));
+  EXPECT_EQ(a_.doubts, 0);
+}
+
 TEST_F(HttpForwardPeerTest, ResponseTimeoutBoundsAPeerThatOnlySaysThatItLives) {
   a_.options.response_timeout = Duration::Millis(200);
   BuildSender();
