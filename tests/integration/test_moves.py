@@ -87,6 +87,14 @@ def test_replacing_three_sidecars_in_turn_fails_no_request(scene, kind, pre_stop
              + ", ".join(f"{t * 1000:.0f}" for t in verdict.exits) + " ms (limit 2500 ms)")
 
 
+def test_a_holder_killed_or_stopped_under_load_costs_what_was_in_flight_and_executes_nothing_twice(
+        scene):
+    verdict = judged("a kill -9 and a SIGSTOP of the holder",
+                     scenarios.crashes(scene("redis", **scenarios.CRASHING), 1))
+    # At the moment of each: what was at the one process, at a thousand a second some milliseconds.
+    measured(f"what was in flight and failed: {dict(verdict.results)}")
+
+
 @pytest.mark.parametrize("kind", ["redis", "file"])
 def test_a_killed_holder_serves_again_within_150_ms_of_its_restart(scene, kind):
     took = scenarios.restarts(scene(kind, count=2 if kind == "redis" else 1, steady=True), 3)

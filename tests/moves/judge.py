@@ -6,6 +6,9 @@ import statistics
 
 MS = 1e6  # nanoseconds
 EXAMPLES = 5
+# What may become of a request when a process dies or stops under it. Nothing else may, and least of
+# all may it be executed twice, save what is safe to repeat.
+OF_A_CRASH = {"reset", "closed", "cut", "status_502", "status_504"}
 # A request belongs to a move when any of its time lies in the move, or so soon after that a queue
 # which the move left may still have been there.
 AFTERMATH_NS = 100 * 1_000_000
@@ -69,9 +72,11 @@ def read_log(path):
 
 
 class Verdict:
-    """`faults` has a sentence for each kind of thing that went wrong; empty: all was right."""
+    """`faults` has a sentence for each kind of thing that went wrong; empty: all was right. `crashes`:
+    processes died or stopped, and what that may cost is no fault."""
 
-    def __init__(self, requests, lines, moves, terms, first_id, rate):
+    def __init__(self, requests, lines, moves, terms, first_id, rate, crashes=False):
+        self.crashes = crashes
         self.requests = requests
         self.moves = moves
         self.faults = []
@@ -96,7 +101,10 @@ class Verdict:
     def _count_failed(self):
         failed = [r for r in self.requests if r.result != "ok"]
         self.failed = len(failed)
-        self._fault(self.failed, "requests failed", (
+        self.results = collections.Counter(r.result for r in failed)
+        if self.crashes:
+            failed = [r for r in failed if r.result not in OF_A_CRASH]
+        self._fault(len(failed), "requests failed", (
             f"{r.result}: {r.kind} id {r.id} at gate {r.gate + 1}, sent {self._when(r.sent)}, "
             f"after {r.latency:.1f} ms" for r in failed))
 
@@ -107,6 +115,8 @@ class Verdict:
             (executed if line.what in "EW" else begun)[line.id].append(line)
         # A POST whose head reached two applications was sent twice, whatever came of it.
         twice = {i for group in (executed, begun) for i, found in group.items() if len(found) > 1}
+        if self.crashes:
+            twice &= {r.id for r in self.requests if r.kind.startswith("POST")}
         self.twice = len(twice)
         self._fault(self.twice, "requests executed or sent twice",
                     (executed.get(i, []) + begun.get(i, []) for i in sorted(twice)))
@@ -175,8 +185,9 @@ class Verdict:
                 f"{self.twice} executed twice, {self.lost} lost, {self.out_of_term} out of term")
         if self.added:
             text += (f"; added delay worst {max(self.added):.0f} ms, median "
-                     f"{statistics.median(self.added):.0f} ms (a move took "
-                     f"{statistics.median(m.took for m in self.moves):.0f} ms)")
+                     f"{statistics.median(self.added):.0f} ms")
+        if any(m.took for m in self.moves):
+            text += f" (a move took {statistics.median(m.took for m in self.moves):.0f} ms)"
         p50, p99, longest = self.overall
         return (text + f"; p50 {p50:.1f} p99 {p99:.1f} max {longest:.0f} ms, without moves p50 "
                 f"{self.steady[0]:.1f} p99 {self.steady[1]:.1f} max {self.steady[2]:.0f} ms; sent "
@@ -192,8 +203,8 @@ def percentiles(values):
     return ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100], ordered[-1]
 
 
-def judge(scene, load, moves):
+def judge(scene, load, moves, crashes=False):
     """Ends the load and judges the run."""
     record = load.stop()
     return Verdict(read_record(record), read_log(scene.log), moves, scene.terms(), load.first_id,
-                   load.rate)
+                   load.rate, crashes)

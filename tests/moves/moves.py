@@ -4,8 +4,9 @@
     make moves [MOVES=50] [STORE=redis|file]        both stores by default
     LEASEHOLD_BIN=build/leasehold python3 tests/moves/moves.py --moves 50 --store redis
 
-Exit code 0 only if no request failed, none was executed twice, none that was acknowledged is missing
-and each reached the application of the holder of its time. The last line has the figures.
+Exit code 0 only if no request failed (in crashes: but what was in flight), none was executed twice,
+none that was acknowledged is missing and each reached the application of the holder of its time. The
+last line has the figures.
 """
 
 import argparse
@@ -25,6 +26,7 @@ RESTARTS = 10
 RESTART_LIMIT_MS = 150
 ROUNDS = 2       # of rolling replacement
 LONG_MOVES = 4   # each waits for a download of 3 s
+CRASHES = 3
 
 
 def say(text=""):
@@ -64,6 +66,8 @@ class Run:
         self.part(f"{kind}: rolling replacement of three, {ROUNDS} times",
                   lambda: self._rolling(kind, pre_stop=True))
         self.part(f"{kind}: the same by SIGTERM alone", lambda: self._rolling(kind, pre_stop=False))
+        self.part(f"{kind}: {CRASHES} x kill -9 and {CRASHES} x SIGSTOP of the holder under load",
+                  lambda: self._crashes(kind))
         self.part(f"{kind}: {RESTARTS} x kill -9 of the holder and restart",
                   lambda: self._restarts(kind))
 
@@ -93,6 +97,14 @@ class Run:
             verdict = self._verdict(f"{kind} {name}", scenarios.rolling_replacement(
                 scene.start(), ROUNDS, say, pre_stop))
             self.figures.append(f"{len(verdict.exits)} sidecars replaced: {verdict.failed} failed")
+
+    def _crashes(self, kind):
+        with self._scene(kind, "crashes", **scenarios.CRASHING) as scene:
+            verdict = self._verdict(f"{kind} crashes",
+                                    scenarios.crashes(scene.start(), CRASHES, say))
+            say(f"what was in flight: {dict(verdict.results)}")
+            self.figures.append(f"{len(verdict.moves)} crashes: {verdict.twice} executed twice, "
+                                f"{verdict.lost} lost")
 
     def _restarts(self, kind):
         # On one host a standby has the lease within milliseconds of a death, so alone there.

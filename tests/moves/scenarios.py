@@ -198,6 +198,44 @@ def rolling_replacement(scene, rounds, say=lambda text: None, pre_stop=True):
     return verdict
 
 
+# For crashes: a short lease, and time for what is held to outlast a takeover and a silent peer.
+CRASHING = {"steady": True, "lease": {"ttl": "2s", "step_down_grace": "1s",
+                                      "step_down_hold_off": "1s"}, "gate": {"max_held": 5000}}
+
+
+def taken_over(scene, former, since):
+    """Another than `former` has opened its gate."""
+    wait_for(lambda: [e for s in scene.sidecars if s is not former
+                      for e in s.events("gate.opened", since=int(since * 1000) / 1000)],
+             MOVE_LIMIT, "another takes over")
+
+
+def crashes(scene, count, say=lambda text: None):
+    """In a scene made with CRASHING: the holder is killed and started again, then the holder is
+    stopped for longer than its lease and goes on; `count` times. The Verdict, with `results`."""
+    load = scene.load()
+    pace(STEADY)
+    moves = []
+    for number in range(count):
+        asked, holder = boot_ns(), scene.holder()
+        at = holder.kill9()
+        taken_over(scene, holder, at)
+        scene.wait_warm(holder.start())
+        moves.append(Move(asked, boot_ns()))
+        pace(STEADY)
+        asked, holder = boot_ns(), scene.holder()
+        at = time.time()
+        holder.freeze()
+        taken_over(scene, holder, at)
+        pace(STEADY / 2)
+        holder.cont()
+        holder.wait_event("lease.lost", MOVE_LIMIT, since=at)
+        moves.append(Move(asked, boot_ns()))
+        say(f"  {number + 1}/{count} killed, {number + 1}/{count} stopped; {load.progress()}")
+        pace(STEADY)
+    return judge(scene, load, moves, crashes=True)
+
+
 def first_answer(address, since, seconds):
     """Milliseconds from `since` (time.monotonic()) to the first 200 through a gate."""
     request = b"GET /first HTTP/1.1\r\nHost: moves\r\nConnection: close\r\n\r\n"
