@@ -231,7 +231,7 @@ void HttpGate::NotePeerRefused(std::string_view from, std::string_view why) {
   uint64_t suppressed = 0;
   if (!peer_refused_limit_.Allow(Loop::Now(), &suppressed)) return;
   host().log.Warn(
-      "gate.peer", "refused what another sidecar forwarded",
+      "gate.peer_refused", "refused what another sidecar forwarded",
       {{"gate", options().name}, {"from", from}, {"error", why}, {"suppressed", suppressed}});
 }
 

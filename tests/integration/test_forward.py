@@ -392,10 +392,10 @@ def test_a_wrong_peer_secret_is_502_with_the_sentence_and_logged_on_both_sides(
                       and a, 5, "an answer")
     assert answer.status == 502 and answer.received - answer.sent < LAG, answer
     assert "peer_secret_file" in sentence(answer)
-    for each in (both.first, both.second):
-        told = each.wait_event("gate.peer", 2, since=at - 1)
-        assert told["level"] == "warn", told
-    assert "peer_secret_file" in both.first.tail()
+    told = both.first.wait_event("gate.peer_refused", 2, since=at - 1)
+    assert told["level"] == "warn" and "peer_secret_file" in told["error"], told
+    told = both.second.wait_event("gate.peer", 2, since=at - 1)
+    assert told["level"] == "warn" and "refuses" in told["error"], told
     assert apps[0].seen == [] and apps[1].seen == []
 
 
