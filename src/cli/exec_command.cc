@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "config/config.h"
-#include "gate/process_gate.h"
 
 namespace leasehold::cli {
 namespace {

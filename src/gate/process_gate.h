@@ -20,8 +20,6 @@
 
 namespace leasehold::gate {
 
-// Its name among the gates; no configured gate of the same process may have it.
-inline constexpr const char* kProcessGateName = "exec";
 // The exit code when the command could not be guarded any more; what `timeout` and `docker run` use
 // for failures of their own.
 inline constexpr int kProcessLostExitCode = 125;

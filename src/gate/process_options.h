@@ -9,6 +9,9 @@
 
 namespace leasehold::gate {
 
+// What the command is called among the gates; no gate beside it may have the name.
+inline constexpr const char* kProcessGateName = "exec";
+
 enum class Restart {
   kNever,      // the command's end is ours: release, and exit with its code
   kOnFailure,  // exit code 0 ends like kNever; anything else starts it again while we hold
