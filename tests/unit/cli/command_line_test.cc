@@ -123,13 +123,27 @@ TEST_F(CommandLineTest, HelpTellsExitCodesAndEachCommandShowsAnExample) {
   EXPECT_EQ(top.exit_code, kOk);
   EXPECT_NE(top.out.find("Exit codes:"), std::string::npos) << top.out;
   for (const std::string verb :
-       {"run", "check", "status", "describe", "step-down", "wait", "drained", "events"}) {
+       {"run", "exec", "check", "status", "describe", "step-down", "wait", "drained", "events"}) {
     EXPECT_NE(top.out.find("\n  " + verb + " "), std::string::npos) << verb;
     const ParsedCommandLine help = ParseCommandLine({verb, "--help"});
     EXPECT_EQ(help.exit_code, kOk);
     EXPECT_NE(help.out.find("Example"), std::string::npos) << help.out;
     EXPECT_NE(help.out.find("  leasehold " + verb), std::string::npos) << help.out;
   }
+}
+
+TEST_F(CommandLineTest, WhatStandsBehindTheDashesIsTheCommandsFlagsAndAll) {
+  const CommandLine exec =
+      Good({"exec", "-c", "a.conf", "--", "worker", "--json", "-c", "b.conf", "--", "x"});
+  EXPECT_EQ(exec.verb, Verb::kExec);
+  EXPECT_EQ(exec.config, "a.conf");
+  EXPECT_FALSE(exec.json);
+  EXPECT_EQ(exec.command,
+            (std::vector<std::string>{"worker", "--json", "-c", "b.conf", "--", "x"}));
+  Bad({"exec"}, "behind \"--\"");
+  Bad({"exec", "--"}, "behind \"--\"");
+  Bad({"exec", "worker"}, "worker");
+  EXPECT_TRUE(Good({"run"}).command.empty());
 }
 
 TEST_F(CommandLineTest, VersionIsToldBothWays) {
