@@ -307,7 +307,7 @@ void Sidecar::OnCommandFinished(int exit_code, const std::string& why) {
              {{"exit_code", exit_code}});
   // What ends after we were told to end has ended as it should.
   if (stop_signals_ == 0) exit_code_ = exit_code;
-  for (const auto& driver : drivers_) driver->Feed(lease::Shutdown{});
+  for (const auto& driver : drivers_) driver->Leave();
 }
 
 void Sidecar::OnAppChange(bool ready, const std::string& why) {
