@@ -78,7 +78,7 @@ void AppConnection::OnHead() {
   if (token_.empty()) token_ = "0";
   sequence_ = head.Find("Lease-Sequence");
   if (sequence_.empty()) sequence_ = "0";
-  if (path_ == "/work" && head.method == "POST") server_.Log('B', id_, token_, sequence_);
+  if (path_ == "/execute" && head.method == "POST") server_.Log('B', id_, token_, sequence_);
 }
 
 void AppConnection::OnComplete() {
@@ -90,7 +90,7 @@ void AppConnection::OnComplete() {
 }
 
 void AppConnection::Answer() {
-  if (path_ == "/work") {
+  if (path_ == "/execute") {
     const bool right = body_.Is(expected_);
     server_.Log(right ? 'E' : 'W', id_, token_, sequence_);
     Write(right ? 200 : 500, answer_, answer_chunked_, BodyOf(id_, 0, answer_));

@@ -2,7 +2,7 @@
 // (app_main.cc says how). One process, one loop, one request at a time per connection. Owned by
 // main. Paths:
 //
-//   /work?id=&body=&answer=&chunked=&ms=   checks the body, answers after ms with the id's bytes
+//   /execute?id=&body=&answer=&chunked=&ms=   checks the body, answers after ms with the id's bytes
 //   /download?id=&bytes=&ms=               sends bytes over ms, paced
 //   /ws                                    101, then gives every byte back
 //   else                                   200 with the name

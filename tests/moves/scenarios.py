@@ -6,7 +6,7 @@ import time
 from harness.raw import Raw, websocket
 from harness.wait import wait_for
 
-from .judge import MS, Move, judge
+from .judge import Move, judge
 from .scene import LEASE, OTHER_IDS, boot_ns
 
 # From the start of one move to the start of the next.

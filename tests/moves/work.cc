@@ -70,7 +70,7 @@ Work WorkOf(uint64_t id) {
 }
 
 void AppendTarget(std::string& out, const Work& work) {
-  AppendNumber(out, "/work?id=", work.id);
+  AppendNumber(out, "/execute?id=", work.id);
   AppendNumber(out, "&body=", work.body);
   AppendNumber(out, "&answer=", work.answer);
   if (work.answer_chunked) out += "&chunked=1";

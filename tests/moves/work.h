@@ -25,7 +25,7 @@ struct Work {
 
 // The mix: half GET, half POST; bodies of 0 B, 100 B, 8 KiB and a few of 200 KiB, some chunked.
 Work WorkOf(uint64_t id);
-// "/work?id=7&answer=100&..." for WorkOf(7).
+// "/execute?id=7&answer=100&..." for WorkOf(7).
 void AppendTarget(std::string& out, const Work& work);
 // The number after "<key>=" in a target's query; `otherwise` when it is not there.
 uint64_t QueryNumber(std::string_view target, std::string_view key, uint64_t otherwise);
