@@ -146,7 +146,7 @@ void WatchdogProcess::KeepDescriptors(const std::vector<int>& fds) {
   kept_.insert(kept_.end(), fds.begin(), fds.end());
 }
 
-void WatchdogProcess::Obey(const WatchdogOrder& order, std::string environment) {
+void WatchdogProcess::Obey(const WatchdogOrder& order, const std::string& environment) {
   switch (order.kind) {
     case WatchdogOrder::kStart: return StartCommand(environment);
     case WatchdogOrder::kTerminate: return Terminate(MonoTime::FromNanos(order.at_ns));
@@ -215,6 +215,7 @@ void WatchdogProcess::BecomeCommand(const std::string& environment, int failure)
     added.emplace_back(environment.c_str() + at);
   }
   std::vector<char*> env;
+  env.reserve(added.size());
   for (std::string& entry : added) env.push_back(entry.data());
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string name(*entry, std::strcspn(*entry, "="));
@@ -226,6 +227,7 @@ void WatchdogProcess::BecomeCommand(const std::string& environment, int failure)
   env.push_back(nullptr);
   std::vector<std::string> words = options_.argv;
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   sigprocmask(SIG_SETMASK, &command_mask_, nullptr);

@@ -36,7 +36,7 @@ class WatchdogProcess {
   // ---- the sidecar's orders ----
   void ReadOrders();
   bool ReadOrder();
-  void Obey(const WatchdogOrder& order, std::string environment);
+  void Obey(const WatchdogOrder& order, const std::string& environment);
   void KeepDescriptors(const std::vector<int>& fds);
   void SidecarGone();
 
