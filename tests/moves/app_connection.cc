@@ -78,7 +78,7 @@ void AppConnection::OnHead() {
   if (token_.empty()) token_ = "0";
   sequence_ = head.Find("Lease-Sequence");
   if (sequence_.empty()) sequence_ = "0";
-  if (path_ == "/execute" && head.method == "POST") server_.Log('B', id_, token_, sequence_);
+  if (path_ == "/execute") server_.Log('B', id_, token_, sequence_);
 }
 
 void AppConnection::OnComplete() {

@@ -6,7 +6,7 @@
 // Prints "port N" and serves until it is ended. Every application of a run appends to the same log,
 // one line in one write, so that the order of lines is the order in which things happened:
 //
-//   B <boot ns> <name> <id> <token> <sequence>   the head of a POST is here
+//   B <boot ns> <name> <id> <token> <sequence>   the head of the request is here
 //   E <boot ns> <name> <id> <token> <sequence>   the request is whole and right, and is done
 //   W ... the same: whole, but not what belongs to its id
 //

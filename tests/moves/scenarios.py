@@ -7,7 +7,7 @@ from harness.raw import Raw, websocket
 from harness.wait import wait_for
 
 from .judge import Move, judge
-from .scene import LEASE, OTHER_IDS, boot_ns
+from .scene import LEASE, OTHER_IDS, SLOW_IDS, boot_ns
 
 # From the start of one move to the start of the next.
 MOVE_EVERY = 0.4
@@ -211,9 +211,10 @@ def taken_over(scene, former, since):
 
 
 def crashes(scene, count, say=lambda text: None):
-    """In a scene made with CRASHING: the holder is killed and started again, then the holder is
-    stopped for longer than its lease and goes on; `count` times. The Verdict, with `results`."""
-    load = scene.load()
+    """In a scene made with CRASHING, while about 50 requests are in flight: the holder is killed and
+    started again, then the holder is stopped for longer than its lease and goes on; `count` times.
+    The Verdict, with `results`."""
+    load = scene.load(first_id=SLOW_IDS)
     pace(STEADY)
     moves = []
     for number in range(count):

@@ -19,6 +19,8 @@ LEASE = "orders"
 RATE = 1000
 # Ids of requests that the load does not send (downloads) begin here.
 OTHER_IDS = 10 ** 12
+# Ids of requests that take the application up to 200 ms (work.h).
+SLOW_IDS = 10 ** 9
 # Below the kernel's ephemeral range (32768 by default), so that no client's own port is in the way
 # when a replaced sidecar listens on its port again.
 STEADY_PORTS = range(21000, 29000)

@@ -36,6 +36,9 @@ constexpr unsigned kChunkedPercent = 20;
 // Some requests take the application a while, so that a move finds work in flight.
 constexpr unsigned kSlowPercent = 10;
 constexpr unsigned kSlowestMs = 5;
+// Of kSlowIds: about 50 in flight at 1000 a second.
+constexpr unsigned kLongPercent = 50;
+constexpr unsigned kLongestMs = 200;
 
 size_t Draw(base::Random& random, const std::array<Size, 4>& sizes) {
   auto left = static_cast<unsigned>(random.Below(100));
@@ -63,8 +66,9 @@ Work WorkOf(uint64_t id) {
   }
   work.answer = Draw(random, kAnswers);
   work.answer_chunked = random.Below(100) < kChunkedPercent;
-  if (random.Below(100) < kSlowPercent) {
-    work.delay_ms = 1 + static_cast<unsigned>(random.Below(kSlowestMs));
+  const bool slow = id >= kSlowIds;
+  if (random.Below(100) < (slow ? kLongPercent : kSlowPercent)) {
+    work.delay_ms = 1 + static_cast<unsigned>(random.Below(slow ? kLongestMs : kSlowestMs));
   }
   return work;
 }

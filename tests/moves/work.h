@@ -23,6 +23,9 @@ struct Work {
   unsigned delay_ms = 0;        // how long the application works at it
 };
 
+// Ids from here on take the application long, so that much is in flight at any time.
+inline constexpr uint64_t kSlowIds = 1'000'000'000;
+
 // The mix: half GET, half POST; bodies of 0 B, 100 B, 8 KiB and a few of 200 KiB, some chunked.
 Work WorkOf(uint64_t id);
 // "/execute?id=7&answer=100&..." for WorkOf(7).
