@@ -2,6 +2,7 @@
 are silent. test_forged_records.py: records that are not true."""
 
 import os
+import random
 import re
 import socket
 import threading
@@ -145,6 +146,46 @@ def test_nobody_else_is_served_at_the_peer_listener_nor_told_where_to_go(pair):
         raw.send("GET / HTTP/1.1\r\nHost: app\r\nLease-Peer: 1 gate=web to=x from=y\r\n\r\n")
         assert raw.response().status in (400, 403, 508), "a client that plays a sidecar"
     assert both.apps[0].seen == [] and both.apps[1].seen == []
+
+
+def test_a_dead_application_is_502_either_way_and_nobody_asks_another(pair):
+    both = pair()
+    both.apps[0].stop()
+    for sidecar in (both.first, both.second):
+        for method, body in (("GET", None), ("POST", b"x")):
+            answer = get(sidecar.gate(), method=method, body=body)
+            assert answer.status == 502 and answer.received - answer.sent < LAG, answer
+    both.apps[0].start()
+    assert get(both.second.gate(), method="POST", body=b"x").body == b"a 1"
+    assert both.apps[1].seen == []
+
+
+LEAVING = ["GET /slow?ms=50 HTTP/1.1\r\nHost: app\r\n\r\n",
+           "GET /stream?bytes=1000000&ms=100 HTTP/1.1\r\nHost: app\r\n\r\n",
+           "POST / HTTP/1.1\r\nHost: app\r\nContent-Length: 100000\r\n\r\nand no more",
+           "POST / HTTP/1.1\r\nHost: app\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+           "POST / HTTP/1.1\r\nHost: app\r\nContent-Length: 0\r\n\r\n",
+           "GET / HT"]
+
+
+def test_clients_that_leave_at_any_moment_leave_nothing_behind(pair):
+    both = pair()
+    chance = random.Random(1)
+    for number in range(120):
+        raw = Raw((both.first, both.second)[number // 6 % 2].gate())
+        raw.send(LEAVING[number % 6])
+        time.sleep(chance.random() * 0.005)  # any moment
+        if chance.random() < 0.5:
+            raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        raw.close()
+    for sidecar in (both.first, both.second):
+        wait_for(lambda: all(sidecar.status()["gates"][0][what] == 0
+                             for what in ("in_flight", "held", "forwarding")), 5,
+                 lambda: f"{sidecar.node} is at rest: {sidecar.status()['gates']}")
+    began = time.time()
+    assert both.first.step_down().json()["outcome"] == "taken_over_by_another_process"
+    assert time.time() - began < LAG, "a move waits for nobody who is gone"
+    assert get(both.first.gate()).body == b"b 2"
 
 
 # ---- secrets ----
