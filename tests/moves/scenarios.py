@@ -140,9 +140,9 @@ def moves_with_long_ones(scene, count, say=lambda text: None, download_seconds=3
         assert download.begun.wait(10), "the download did not begin"
         moves.append(move(scene))
         say(f"  {number + 1}/{count} moves; {load.progress()}")
+        pace(STEADY)  # what was held is served before the next
     for each in downloads:
         each.join(30)
-    pace(STEADY)
     for each in tunnels:
         each.close()
     verdict = judge(scene, load, moves)
