@@ -72,7 +72,7 @@ simulate:
 	@cmake --build build --parallel $(JOBS) --target simulate
 	@build/tests/simulate --seeds $(SEEDS) $(if $(FIRST),--first-seed $(FIRST))
 
-# Two stores of about two minutes each.
+# Two stores, about a minute and a half each.
 moves:
 	@.ci/deps build test
 	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
