@@ -29,8 +29,8 @@ class StateDir {
                                                       observe::Log& log);
 
   bool ProvenDead(std::string_view process_id) const;
-  // The lock's descriptor, for a command that acts under a lease of this process: its successor must
-  // not take it for dead while that command lives.
+  // The lock's descriptor, for a command that acts under a lease of this process: its successor
+  // must not take it for dead while that command lives.
   int lock_fd() const { return place_->lock.get(); }
   lease::Memory MemoryOf(const std::string& lease) const;
   // Notes a token seen for a lease, with the record's TTL. Written soon, by a worker; only what is

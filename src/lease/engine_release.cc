@@ -189,8 +189,8 @@ void Engine::Core::JudgeRelease(const Answer& answer) {
     observer_.SeeOwnWrite(now_, *answer.record, answer.version);
     return Released("");
   }
-  // Our own record of this term: release again on that version. It is also what the store shows now,
-  // should the release be given up.
+  // Our own record of this term: release again on that version. It is also what the store shows
+  // now, should the release be given up.
   Observe(answer);
   term_->Adopt(answer.version);
   RetryRelease("the release has not been applied");

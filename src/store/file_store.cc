@@ -74,7 +74,8 @@ class FileStore final : public LeaseStore {
   void ProbeWrite(std::string_view lease, base::Duration timeout,
                   std::function<void(base::Status)> done) override;
   std::vector<int> DeathProofs() const override {
-    return *process_file_ == nullptr ? std::vector<int>{} : std::vector<int>{(*process_file_)->fd()};
+    return *process_file_ == nullptr ? std::vector<int>{}
+                                     : std::vector<int>{(*process_file_)->fd()};
   }
   StoreStats stats() const override { return stats_; }
   std::string Describe() const override { return "file store in " + place_->dir; }
