@@ -6,9 +6,11 @@ import statistics
 
 MS = 1e6  # nanoseconds
 EXAMPLES = 5
-# What may become of a request when a process dies or stops under it. Nothing else may, and least of
-# all may it be executed twice, save what is safe to repeat.
-OF_A_CRASH = {"reset", "closed", "cut", "status_502", "status_504"}
+# What may become of a request when a process dies or stops under it: it is cut, its gate cannot say how
+# it ended, or says that nothing was done. Nothing else may, and least of all may it be executed twice,
+# save what is safe to repeat.
+OF_A_CRASH = {"reset", "closed", "cut", "status_502/peer_failed", "status_504/peer_timeout",
+              "status_503/peer_not_admitted"}
 # A request belongs to a move when any of its time lies in the move, or so soon after that a queue
 # which the move left may still have been there.
 AFTERMATH_NS = 100 * 1_000_000

@@ -16,6 +16,18 @@ namespace {
 // A chunked body goes in pieces of about a third.
 constexpr size_t kChunks = 3;
 
+// Enough of a problem's body to have its type.
+constexpr size_t kProblemBytes = 256;
+
+// "/hold_full" of {"type":"urn:leasehold:problem:hold_full",...}; nothing of another's answer.
+std::string ProblemType(std::string_view body) {
+  constexpr std::string_view kBefore = "\"urn:leasehold:problem:";
+  const size_t at = body.find(kBefore);
+  if (at == std::string_view::npos) return "";
+  const std::string_view rest = body.substr(at + kBefore.size());
+  return "/" + std::string(rest.substr(0, rest.find('"')));
+}
+
 std::string_view ChunkSize(std::array<char, 20>& line, size_t size) {
   const int length = std::snprintf(line.data(), line.size(), "%zx\r\n", size);
   return {line.data(), static_cast<size_t>(length)};
@@ -84,7 +96,7 @@ void LoadConnection::Parse(std::string_view input) {
     switch (step.event) {
       case Event::kNeedMore: return;
       case Event::kHead: OnHead(); break;
-      case Event::kBody: body_.Take(step.body); break;
+      case Event::kBody: OnBody(step.body); break;
       case Event::kComplete:
         if (!parser_.head().interim()) OnComplete();
         break;
@@ -97,8 +109,14 @@ void LoadConnection::OnHead() {
   if (parser_.head().interim()) return;
   if (request_ == nullptr) return Fail("unasked");
   body_.Begin(request_->id);
+  problem_.clear();
   request_->app = parser_.head().Find("App-Name");
   request_->token = parser_.head().Find("App-Token");
+}
+
+void LoadConnection::OnBody(std::string_view piece) {
+  if (parser_.head().status == 200) return body_.Take(piece);
+  if (problem_.size() < kProblemBytes) problem_.append(piece);
 }
 
 void LoadConnection::OnComplete() {
@@ -107,7 +125,7 @@ void LoadConnection::OnComplete() {
   const bool keep = head.keep_alive;
   std::string result = "ok";
   if (head.status != 200) {
-    result = "status_" + std::to_string(head.status);
+    result = "status_" + std::to_string(head.status) + ProblemType(problem_);
   } else if (head.Find("App-Id") != std::to_string(request->id) || !body_.Is(work_.answer)) {
     result = "wrong_answer";
   }

@@ -36,6 +36,7 @@ class LoadConnection final : private loop::StreamListener {
   void WriteRequest();
   void Parse(std::string_view input);
   void OnHead();
+  void OnBody(std::string_view piece);
   void OnComplete();
   void Fail(std::string_view result);
 
@@ -48,6 +49,7 @@ class LoadConnection final : private loop::StreamListener {
   proto::http1::ResponseParser parser_;
   bool ended_ = false;
   BodyCheck body_;
+  std::string problem_;  // the beginning of an answer that is not 200
   std::string head_;
 };
 

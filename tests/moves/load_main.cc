@@ -8,9 +8,9 @@
 //
 //   <id> <kind> <gate> <scheduled> <sent> <done> <result> <application> <token> <refused>
 //
-// result: "ok", "status_503", "reset", "closed", "timeout", "refused", "wrong_answer". refused: how
-// many gates had refused the connect before. Standard output gets a line a second for whoever
-// waits.
+// result: "ok", "status_503/hold_full" (the status and the problem's type), "reset", "closed",
+// "timeout", "refused", "wrong_answer". refused: how many gates had refused the connect before.
+// Standard output gets a line a second for whoever waits.
 #include <csignal>
 #include <cstdio>
 #include <string>

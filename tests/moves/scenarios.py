@@ -200,7 +200,7 @@ def rolling_replacement(scene, rounds, say=lambda text: None, pre_stop=True):
 
 # For crashes: a short lease, and time for what is held to outlast a takeover and a silent peer.
 CRASHING = {"steady": True, "lease": {"ttl": "2s", "step_down_grace": "1s",
-                                      "step_down_hold_off": "1s"}, "gate": {"max_held": 5000}}
+                                      "step_down_hold_off": "1s"}, "gate": {"max_held": 10000}}
 
 
 def taken_over(scene, former, since):
