@@ -130,6 +130,7 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   void ExpectSign();  // of life, from now on within a time
   void PeerSilent();
   void AnswerPeerRefused();
+  void AnswerPeerFailed();
   void PeerTooLate();
   // Nothing of it was executed, or it may be executed twice: to whoever takes it, or held again.
   void RouteAgain();

@@ -35,6 +35,8 @@ struct ExchangeState {
   bool forwarded = false;
   bool probe = false;
   bool say = false;
+  bool peer_admitted = false;     // by whom it was sent to last
+  uint8_t lost_admissions = 0;    // how often it was admitted and then given up by a peer
   uint64_t route_generation = 0;  // of whom it was sent to
   uint64_t pool_generation = 0;
   // Toward a peer: nothing but the head goes before it said the admission. From a peer: nothing

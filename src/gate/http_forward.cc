@@ -10,6 +10,14 @@
 #include "gate/peer_hello.h"
 
 namespace leasehold::gate {
+namespace {
+
+// An admission ends the wait for one, and what is safe to repeat is sent again when its peer dies
+// under it. Two may do so, the holder and its successor; at the third it is the request that
+// ends them, or a peer that is not what it says, and nobody is asked again.
+constexpr uint8_t kLostAdmissionsMax = 3;
+
+}  // namespace
 
 void Downstream::Forward(bool probe) {
   StartForward(probe);
@@ -21,7 +29,7 @@ void Downstream::StartForward(bool probe) {
   BeginWait(gate_.host().loop.CachedNow() + gate_.options().hold_timeout);
   ++gate_.forwarding_;
   exchange_.probe = probe;
-  exchange_.retried = false;
+  exchange_.peer_admitted = exchange_.retried = false;
   exchange_.route_generation = gate_.core().route().generation();
   exchange_.pool_generation = gate_.peer_pool_.generation();
   exchange_.commit_due = RequestHasBody() || !parser_.head().idempotent;
@@ -103,6 +111,7 @@ bool Downstream::OnPeerHead() {
 void Downstream::OnPeerAdmission() {
   ForgetDeadline();
   exchange_.probe = false;
+  exchange_.peer_admitted = true;
   ExpectSign();
   gate_.PeerAdmitted(exchange_.route_generation);
 }
@@ -135,6 +144,10 @@ void Downstream::PeerFailed(const char* what) {
   gate_.PeerDidNotAdmit(exchange_.route_generation, what);
   if (!exchange_.body_begun) return RouteAgain();
   gate_.NotePeerTrouble(what);
+  AnswerPeerFailed();
+}
+
+void Downstream::AnswerPeerFailed() {
   Answer(502, "peer_failed", "The holder's gate broke off before it had answered.");
 }
 
@@ -162,6 +175,10 @@ void Downstream::AnswerPeerRefused() {
 // ---- again ----
 
 void Downstream::RouteAgain() {
+  if (std::exchange(exchange_.peer_admitted, false) &&
+      ++exchange_.lost_admissions >= kLostAdmissionsMax) {
+    return AnswerPeerFailed();
+  }
   connecting_.reset();
   LeaveUpstream(false);
   EndForward();

@@ -293,6 +293,23 @@ TEST_F(HttpForwardPeerTest, AnAdmittedGetIsSentAgainWhenItsPeerDies) {
   AnsweredByNext(client);
 }
 
+// A request that ends whoever takes it, or a peer that only ever promises, is not asked for ever.
+TEST_F(HttpForwardPeerTest, AnAdmittedGetThatEveryPeerGivesUpIsAnsweredAfterTheThird) {
+  BuildSender();
+  RawSocket* client = Client(a_, Get());
+  for (int i = 0; i < 3; ++i) {
+    RawSocket* peer = Accepted(*peer_);
+    EXPECT_TRUE(Gets(peer, "\r\n\r\n"));
+    peer->Send(kSaid);
+    RunFor(Duration::Millis(5));
+    peer->CloseWithReset();
+  }
+  EXPECT_TRUE(Gets(client, "HTTP/1.1 502 "));
+  EXPECT_TRUE(Has(client, "peer_failed"));
+  EXPECT_TRUE(IsAlone(*peer_));
+  EXPECT_EQ(a_.gate->status().held, 0u);
+}
+
 TEST_F(HttpForwardPeerTest, AnAdmittedPostIsNeverSentAgain) {
   for (const bool reset : {false, true}) {
     for (const std::string& request : {Post("Content-Length: 4\r\n", "body"), Post()}) {
