@@ -149,6 +149,11 @@ base::MonoTime GateCore::next_hold_deadline() const {
                             : base::Min(queue_.next_deadline(), leave_until_);
 }
 
+base::MonoTime GateCore::next_probe_at() const {
+  const bool waits = forward_policy_ && valve_ == Valve::kClosed && queue_.size() > 0;
+  return waits ? route_.retry_at() : base::MonoTime::Never();
+}
+
 HoldEntry* GateCore::NextToRefuse(base::MonoTime now, Refusal* reason) {
   HoldEntry* entry = queue_.front();
   if (entry == nullptr) {

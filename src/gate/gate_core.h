@@ -77,6 +77,9 @@ class GateCore {
   // after a change of the valve, until nullptr.
   HoldEntry* NextToRefuse(base::MonoTime now, Refusal* reason);
   base::MonoTime next_hold_deadline() const;
+  // When NextToForward may say yes without any change: Never() unless something held waits for the
+  // end of a pause between two probes.
+  base::MonoTime next_probe_at() const;
   uint32_t held() const { return queue_.size(); }
 
   // ---- forwarding ----

@@ -289,7 +289,7 @@ void GateFrame::RefuseHeld() {
 void GateFrame::ArmTimers() {
   hold_timer_.StartAt(core_.next_hold_deadline());
   tunnels_timer_.StartAt(core_.tunnels_end());  // Never() unless draining
-  peer_timer_.StartAt(core_.held() > 0 ? core_.route().retry_at() : base::MonoTime::Never());
+  peer_timer_.StartAt(core_.next_probe_at());
 }
 
 void GateFrame::TunnelsEnd() {

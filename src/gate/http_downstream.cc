@@ -18,9 +18,6 @@ namespace {
 // Bytes of later requests (or of a body that must wait) kept while an exchange is under way.
 // Reading goes on up to here so that a client's leaving is noticed; one read more may come on top.
 constexpr size_t kPendingBytesMax = size_t{16} * 1024;
-// How long a body is kept back for a "100 Continue" once the client has begun to send it without
-// one: RFC 9110 10.1.1 tells clients not to wait for ever, and curl waits one second.
-constexpr base::Duration kContinueWait = base::Duration::Seconds(1);
 
 }  // namespace
 
@@ -171,7 +168,7 @@ void Downstream::RelayRequest(std::string_view& input) {
   if (!MayRelay()) return RefuseExpired();
   Outgoing out(upstream_->stream(), gate_.bytes_up_);
   if (exchange_.head_due && (exchange_.forwarded || !exchange_.commit_due))
-    AddRequestHead(out, RewriteForPeer());
+    AddRequestHead(out, Rewrite());
   const bool chunked = parser_.head().framing == Framing::kChunked;
   Event event = Event::kNeedMore;
   bool wants = WantsInput();
@@ -269,6 +266,7 @@ void Downstream::AddRequestHead(Outgoing& out, BodyRewrite body) {
     context.say = exchange_.say;
     ExpectSign();
   } else {
+    exchange_.commit_due = false;
     context.lease_fields = gate_.lease_fields();
     if (exchange_.sequence == 0)
       exchange_.sequence = gate_.NextSequence();  // a retry keeps its number
@@ -286,11 +284,11 @@ void Downstream::AddRequestHead(Outgoing& out, BodyRewrite body) {
 void Downstream::AddRequestEnd(Outgoing& out) {
   const bool chunked = parser_.head().framing == Framing::kChunked;
   if (from_peer_ && exchange_.head_due) {  // nothing but this end has followed the head
-    const bool empty = !chunked || parser_.trailers().empty();
-    AddRequestHead(out, empty && chunked ? BodyRewrite::kEmpty : BodyRewrite::kKeep);
-    if (empty) return;
+    exchange_.emptied = chunked && parser_.trailers().empty();
+    AddRequestHead(out, Rewrite());
+    if (exchange_.emptied) return;
   }
-  if (!chunked && RewriteForPeer() != BodyRewrite::kChunked) return;
+  if (!chunked && Rewrite() != BodyRewrite::kChunked) return;
   exchange_.body_begun = true;
   gate_.scratch_.clear();
   AppendChunkedEnd(gate_.scratch_, parser_.trailers(), true);

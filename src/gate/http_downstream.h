@@ -62,6 +62,9 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   // A connection that carried a request this recently belongs to a busy client: in a drain it is
   // told on its next answer rather than closed between two requests, which could cost it one.
   static constexpr base::Duration kHotWindow = base::Duration::Seconds(1);
+  // How long a body is kept back for a "100 Continue" once the client has begun to send it without
+  // one: RFC 9110 10.1.1 tells clients not to wait for ever, and curl waits one second.
+  static constexpr base::Duration kContinueWait = base::Duration::Seconds(1);
 
   enum class State : uint8_t {
     kIdle,        // between requests, or reading a head
@@ -134,7 +137,8 @@ class Downstream final : public loop::StreamListener, public HoldEntry, private 
   void PeerTooLate();
   // Nothing of it was executed, or it may be executed twice: to whoever takes it, or held again.
   void RouteAgain();
-  BodyRewrite RewriteForPeer() const;
+  bool MayBeSentAgain() const;
+  BodyRewrite Rewrite() const;
 
   // ---- another sidecar (http_peer.cc) ----
   void OnPeerRequest();

@@ -43,6 +43,11 @@ struct ExchangeState {
   // goes to the application before something followed the head, which proves that the peer knows
   // of its admission, and so will not send the request again.
   bool commit_due = false;
+  // From a peer: that something was the end of its chunked body, which so is empty.
+  bool emptied = false;
+  // Toward a peer: it was admitted with Expect: 100-continue, and so its head alone may have made
+  // the application act.
+  bool head_passed = false;
   // Toward a peer: when a sign of life must have come. From a peer: when one is to be given.
   base::MonoTime sign_at = base::MonoTime::Never();
 };

@@ -3,6 +3,7 @@
 // (http_exchange.cc). A request without a safe method never travels complete before the peer has
 // admitted it: its body, or the end of an empty one, follows the admission, and the peer passes
 // nothing on before that. So whatever happens earlier, it was not executed and may be sent again.
+// With Expect: 100-continue its head goes on at the admission, and that is the border.
 #include <utility>
 
 #include "gate/http_downstream.h"
@@ -34,7 +35,7 @@ void Downstream::StartForward(bool probe) {
   exchange_.pool_generation = gate_.peer_pool_.generation();
   exchange_.commit_due = RequestHasBody() || !parser_.head().idempotent;
   exchange_.say = probe || exchange_.commit_due;
-  if (RewriteForPeer() == BodyRewrite::kChunked) exchange_.upgrade = false;  // it has a body now
+  if (Rewrite() == BodyRewrite::kChunked) exchange_.upgrade = false;  // it has a body now
   if (Upstream* upstream = gate_.peer_pool_.Take(*this)) {
     Attach(*upstream);
   } else {
@@ -51,10 +52,15 @@ void Downstream::EndForward() {
   if (std::exchange(exchange_.probe, false)) gate_.PeerProbeDropped(exchange_.route_generation);
 }
 
-BodyRewrite Downstream::RewriteForPeer() const {
-  return exchange_.forwarded && !RequestHasBody() && !parser_.head().idempotent
-             ? BodyRewrite::kChunked
-             : BodyRewrite::kKeep;
+BodyRewrite Downstream::Rewrite() const {
+  if (exchange_.emptied) return BodyRewrite::kEmpty;
+  const bool end_apart = exchange_.forwarded && !RequestHasBody() && !parser_.head().idempotent;
+  return end_apart ? BodyRewrite::kChunked : BodyRewrite::kKeep;
+}
+
+// The peer broke off or is silent. Was nothing of it executed, or does a second time do no harm?
+bool Downstream::MayBeSentAgain() const {
+  return !exchange_.body_begun && (!exchange_.head_passed || parser_.head().idempotent);
 }
 
 void Downstream::OnPeerConnected(base::Result<std::unique_ptr<loop::Stream>> result) {
@@ -93,7 +99,9 @@ bool Downstream::OnPeerHead() {
     OnPeerAdmission();
     if (exchange_.commit_due) {
       exchange_.commit_due = false;
-      ResumeInput();  // the body, or its end
+      exchange_.head_passed = exchange_.awaiting_continue;
+      if (exchange_.awaiting_continue) SetDeadline(kContinueWait);  // from here on, not before
+      ResumeInput();                                                // the body, or its end
     }
     return upstream_ == upstream;
   }
@@ -142,7 +150,7 @@ void Downstream::PeerFailed(const char* what) {
   }
   exchange_.probe = false;
   gate_.PeerDidNotAdmit(exchange_.route_generation, what);
-  if (!exchange_.body_begun) return RouteAgain();
+  if (MayBeSentAgain()) return RouteAgain();
   gate_.NotePeerTrouble(what);
   AnswerPeerFailed();
 }
@@ -155,7 +163,7 @@ void Downstream::PeerSilent() {
   constexpr std::string_view kSilent = "it gave no sign of life in time";
   exchange_.probe = false;
   gate_.PeerDidNotAdmit(exchange_.route_generation, kSilent);
-  if (!exchange_.body_begun) return RouteAgain();
+  if (MayBeSentAgain()) return RouteAgain();
   PeerTooLate();
 }
 
@@ -184,6 +192,7 @@ void Downstream::RouteAgain() {
   EndForward();
   gate_.Finished(ticket_);
   exchange_.commit_due = exchange_.retried = exchange_.interim = exchange_.head_due = false;
+  exchange_.head_passed = false;
   deadline_ = base::MonoTime::Never();
   state_ = State::kHeld;
   // In the middle of reading, what was read is first to be put aside; the change of the valve that

@@ -79,7 +79,7 @@ const std::string& PeerKey::HelloTo(std::string_view process_id) {
 PeerCheck PeerKey::Check(std::string_view text, bool* say) {
   *say = text.ends_with(kPeerSay);
   const std::string_view line = *say ? text.substr(0, text.size() - kPeerSay.size()) : text;
-  if (!welcome_.empty() && line == welcome_) return PeerCheck::kWelcome;
+  if (!welcome_.empty() && loop::EqualSecrets(line, welcome_)) return PeerCheck::kWelcome;
   PeerHello hello;
   if (!ParsePeerHello(text, &hello)) return PeerCheck::kMalformed;
   // First, because a mac is over our gate's name: another's would look like a wrong secret.

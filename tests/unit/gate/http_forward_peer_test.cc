@@ -329,6 +329,51 @@ TEST_F(HttpForwardPeerTest, AnAdmittedPostIsNeverSentAgain) {
   }
 }
 
+// With Expect the head goes on at the admission, and an application may act on it alone.
+TEST_F(HttpForwardPeerTest, AnAdmittedPostThatExpects100IsNeverSentAgain) {
+  for (const bool dies : {true, false}) {
+    SCOPED_TRACE(dies ? "dies" : "freezes");
+    a_.gate.reset();
+    BuildSender();
+    RawSocket* client = Client(a_, Post("Content-Length: 4\r\nExpect: 100-continue\r\n"));
+    RawSocket* peer = Accepted(*peer_);
+    EXPECT_TRUE(Gets(peer, "\r\n\r\n"));
+    peer->Send(kSaid);
+    RunFor(Duration::Millis(20));
+    if (dies) peer->Close();
+    EXPECT_TRUE(Gets(client, dies ? "peer_failed" : "peer_timeout"));
+    EXPECT_TRUE(IsAlone(*peer_));
+  }
+}
+
+TEST_F(HttpForwardPeerTest, APostThatExpects100GoesElsewhereWhenItWasNotAdmitted) {
+  BuildSender();
+  RawSocket* client = Client(a_, Post("Content-Length: 4\r\nExpect: 100-continue\r\n"));
+  RawSocket* peer = Accepted(*peer_);
+  EXPECT_TRUE(Gets(peer, "\r\n\r\n"));
+  peer->Send(std::string(kSaid) + std::string(kRefused));
+  EXPECT_TRUE(Holds(a_, 1));
+  Move();
+  AnsweredByNext(client);
+}
+
+// The client has waited for its 100 since the admission, however late that came.
+TEST_F(HttpForwardPeerTest, ABodyWithoutItsContinueFollowsALateAdmission) {
+  BuildSender();
+  RawSocket* client = Client(a_, Post("Content-Length: 4\r\nExpect: 100-continue\r\n"));
+  RawSocket* peer = Accepted(*peer_);
+  EXPECT_TRUE(Gets(peer, "\r\n\r\n"));
+  RunFor(Duration::Millis(1500));
+  peer->Send(kSaid);
+  client->Send("body");
+  EXPECT_TRUE(RunUntil(
+      [&] {
+        peer->Poll();
+        return Has(peer, "body");
+      },
+      Duration::Millis(2500)));
+}
+
 TEST_F(HttpForwardPeerTest, APutWithABodyIsNotRepeatedHalf) {
   BuildSender();
   RawSocket* client = Client(a_, "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody");

@@ -358,5 +358,37 @@ TEST_F(HttpMovesTest, ALeavingHoldersPeersAreSentAway) {
   EXPECT_TRUE(Gets(client, "mine now"));
 }
 
+// A gate of another policy is told of the holder's gate too, when that one advertises.
+TEST_F(HttpMovesTest, AGateThatOnlyHoldsAsksNobodyAndCostsNoTurnsOfTheLoop) {
+  a_.options.standby = StandbyPolicy::kHold;
+  Build(a_);
+  Build(b_);
+  Open(b_);
+  a_.gate->SetPeer(PeerOf(b_));
+  RawSocket* client = Client(a_, Get());
+  EXPECT_TRUE(Holds(a_, 1));
+  int turns = 0;
+  RunUntil([&] { return ++turns > 100; }, Duration::Millis(200));
+  EXPECT_LT(turns, 20);
+  a_.gate->SetPeer({});
+  Open(a_, 8);
+  Accepted(*a_.app)->Send(Ok("held"));
+  EXPECT_TRUE(Gets(client, "held"));
+}
+
+// Also while it forwards by policy, but has something to do itself.
+TEST_F(HttpMovesTest, WhatAHolderHoldsInItsDrainCostsNoTurnsOfTheLoop) {
+  Build(a_);
+  Build(b_);
+  Open(a_);
+  Drain(a_);
+  a_.gate->SetPeer(PeerOf(b_));
+  Client(a_, Get());
+  EXPECT_TRUE(Holds(a_, 1));
+  int turns = 0;
+  RunUntil([&] { return ++turns > 100; }, Duration::Millis(200));
+  EXPECT_LT(turns, 20);
+}
+
 }  // namespace
 }  // namespace leasehold::gate

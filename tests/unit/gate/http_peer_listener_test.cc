@@ -104,6 +104,26 @@ TEST_F(HttpPeerListenerTest, AKeptApplicationConnectionThatEndsBeforeTheBodyIsRe
   EXPECT_FALSE(Has(sender, "408"));
 }
 
+// Its head was the end: it is repeated as it went the first time, or nothing would be.
+TEST_F(HttpPeerListenerTest, AKeptApplicationConnectionThatEndsUnderAnEmptyChunkedBodyIsReplaced) {
+  BuildHolder();
+  RawSocket* sender = Sender(Get(Hello(b_, false)));
+  RawSocket* kept = Accepted(*b_.app);
+  EXPECT_TRUE(Gets(kept, "\r\n\r\n"));
+  kept->Send(Ok("warm"));
+  EXPECT_TRUE(Gets(sender, "warm"));
+  sender->Send("PUT / HTTP/1.1\r\nHost: a\r\n" + Hello(b_, true) +
+               "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  EXPECT_TRUE(Gets(kept, "PUT / "));
+  kept->Close();
+  RawSocket* app = Accepted(*b_.app);
+  EXPECT_TRUE(Gets(app, "PUT / "));
+  EXPECT_TRUE(Gets(app, "Content-Length: 0\r\n"));
+  EXPECT_FALSE(Has(app, "chunked"));
+  app->Send(Ok("done"));
+  EXPECT_TRUE(Gets(sender, "done"));
+}
+
 // ---- not admitted ----
 
 TEST_F(HttpPeerListenerTest, AStandbyDoesNotAdmitHoldOrForward) {
