@@ -1,8 +1,10 @@
 #include "cli/cli.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 
@@ -18,6 +20,17 @@ bool AskOnTerminal(const std::string& question) {
   if (!std::getline(std::cin, answer)) return false;
   const std::string word = base::ToLower(base::Trim(answer));
   return word == "y" || word == "yes";
+}
+
+// Whoever started us may have closed one of the three (`<&-`, some supervisors). Its number would
+// go to the next file or socket opened, which would then be read as input or be sent the log.
+// Opened the wrong way round, so that using it fails as it would if it were closed.
+bool FillStandardStreams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) != -1) continue;
+    if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return false;
+  }
+  return true;
 }
 
 // The kernel tells the writer of a pipe without being asked for anything.
@@ -54,6 +67,13 @@ int Dispatch(const CommandLine& command, loop::Loop& loop, Console& console) {
 }
 
 int Main(int argc, const char* const* argv) {
+  if (!FillStandardStreams()) {
+    std::fputs(
+        "leasehold: standard input, output or error is closed, and /dev/null cannot be opened in "
+        "its place; start it with all three open\n",
+        stderr);
+    return kFailed;
+  }
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   const ParsedCommandLine parsed = ParseCommandLine(arguments);
   Console console = StandardConsole();

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from harness.client import get
 from harness.pair import http_gate
 from harness.process import free_port
+from harness.sidecar import binary
 from harness.wait import wait_for, watch_for
 
 USAGE = 2
@@ -316,3 +318,31 @@ def test_log_format_json_is_one_object_a_line(sidecar, tmp_path):
     lines = [json.loads(l) for l in one.log_path.read_text().splitlines()]
     assert {"ts", "level", "event"} <= set(lines[0])
     assert any(l["event"] == "lease.released" for l in lines)
+
+
+# ---- standard streams that whoever started it has closed ----
+
+STREAMS = [(0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2)]
+
+
+def without(streams, *arguments, **options):
+    """The program started with these descriptors closed."""
+    closing = " ".join(f"{fd}>&-" for fd in streams)
+    return subprocess.Popen(["sh", "-c", f'exec "$0" "$@" {closing}', binary(),
+                             *map(str, arguments)], **options)
+
+
+@pytest.mark.parametrize("streams", STREAMS, ids=str)
+def test_closed_standard_streams_are_filled_before_a_socket_gets_their_number(sidecar, tmp_path, things, streams):
+    """Their numbers would go to sockets, which would then be sent the log, and libuv would abort."""
+    one = sidecar("s1", tmp_path / "store")
+    running = without(streams, "run", "-c", one.config_path, stderr=subprocess.DEVNULL)
+    things.callback(running.kill)
+    wait_for(lambda: os.path.exists(one.socket_path), 10, "it answers")
+    for fd in streams:
+        assert os.readlink(f"/proc/{running.pid}/fd/{fd}") == "/dev/null"
+    running.terminate()
+    assert running.wait(10) == 0
+    version = without(streams, "version", stdout=subprocess.DEVNULL)
+    # A closed standard output must not look like success.
+    assert version.wait(10) == (1 if 1 in streams else 0)
