@@ -58,7 +58,7 @@ class ProcessGate final : public Gate {
   void OnExit(const GuardedExit& exit);
   void OnEnd(const GuardedExit& exit);
   void OnOwnEnd(const GuardedExit& exit);
-  void OnLost(const std::string& why);
+  void OnLost(const std::string& why, bool ran);
   void StartAgain();
   void Finish(int exit_code, const std::string& why);
   observe::Counter& Exits(const char* result);
@@ -95,7 +95,7 @@ ProcessGate::ProcessGate(const ProcessOptions& options, Host host, ProcessHost p
               [this](const std::string& why) { OnStartFailed(why); },
               [this](const GuardedExit& exit) { OnExit(exit); },
               [this](const GuardedExit& exit) { OnEnd(exit); },
-              [this](const std::string& why) { OnLost(why); }}),
+              [this](const std::string& why, bool ran) { OnLost(why, ran); }}),
       terminate_timer_(host_.loop, [this] { Terminate(); }),
       restart_timer_(host_.loop, [this] { StartAgain(); }),
       restart_delay_(options.restart_delay),
@@ -297,16 +297,16 @@ void ProcessGate::StartAgain() {
   if (base::Status started = StartCommand(); !started) OnStartFailed(started.error().message);
 }
 
-void ProcessGate::OnLost(const std::string& why) {
-  Exits("killed").Add();
-  Finish(kProcessLostExitCode, why + "; nothing of the command was left alive");
+void ProcessGate::OnLost(const std::string& why, bool ran) {
+  if (ran) Exits("killed").Add();
+  Finish(kProcessLostExitCode, why);
 }
 
 void ProcessGate::Finish(int exit_code, const std::string& why) {
-  finished_ = true;
   restart_timer_.Stop();
   if (change_.valve == lease::Valve::kDraining) host_.on_empty();
-  process_host_.on_finished(exit_code, why);
+  // What happens to the watchdog after the command has ended is no news about it.
+  if (!std::exchange(finished_, true)) process_host_.on_finished(exit_code, why);
 }
 
 std::unique_ptr<Gate> MakeProcessGate(const ProcessOptions& options, Host host,

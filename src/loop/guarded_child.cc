@@ -100,7 +100,9 @@ class GuardedChild::Impl {
     killed_ = true;
     Send({WatchdogOrder::kKill, 0}, "", {});
     watchdog_.shared().expiry_ns.store(0);
-    KillGroup();  // the watchdog does it too, and the rest; but nobody is waited for
+    // The watchdog does it too; but one that is stopped or late is not waited for.
+    KillGroup();
+    if (!lost_) KillDescendants();
     if (!lost_ && !timer_.armed()) timer_.StartAfter(kAnswerTimeout);
   }
 
@@ -116,10 +118,16 @@ class GuardedChild::Impl {
   void OnTimer();
   void Lose(const std::string& why);
   void KillRest();
+  bool KillWhatIsLeft();
 
   void KillGroup() {
     const pid_t group = watchdog_.shared().group.load();
     if (group > 0) kill(-group, SIGKILL);
+  }
+
+  // Also who left the group: the watchdog adopts them, and is not reaped while it is not lost.
+  void KillDescendants() {
+    for (const pid_t pid : DescendantsOf(watchdog_.pid())) kill(pid, SIGKILL);
   }
 
   // Our own KILL may have come before the watchdog had read the order for it.
@@ -219,7 +227,7 @@ bool GuardedChild::Impl::ReadReport() {
     return false;
   }
   if (n != static_cast<ssize_t>(sizeof report)) {
-    Lose("the watchdog of the command is gone: " + watchdog_.Reap());
+    Lose("is gone");
     return false;
   }
   OnReport(report);
@@ -243,8 +251,8 @@ void GuardedChild::Impl::OnReport(const WatchdogReport& report) {
 void GuardedChild::Impl::OnTimer() {
   if (lost_) return KillRest();
   watchdog_.EndIt();
-  Lose("the watchdog of the command did not answer within " +
-       std::to_string(kAnswerTimeout.millis() / 1000) + " s, and was ended");
+  Lose("did not answer within " + std::to_string(kAnswerTimeout.millis() / 1000) +
+       " s and was told to end");
 }
 
 void GuardedChild::Impl::Lose(const std::string& why) {
@@ -252,27 +260,39 @@ void GuardedChild::Impl::Lose(const std::string& why) {
   poller_.Close();
   KillGroup();
   lost_why_ = why;
-  rounds_left_ = alive_ ? kKillRounds : 0;
+  rounds_left_ = kKillRounds;
   timer_.StartAfter(Duration::Zero());
 }
 
 // The group and, by their environment, those who left it. The command itself died with its parent.
+// The watchdog's own end is known a little after its socket's.
 void GuardedChild::Impl::KillRest() {
+  const bool ran = alive_;
+  const bool left = ran && KillWhatIsLeft();
+  if ((!watchdog_.Reap() || left) && --rounds_left_ > 0) return timer_.StartAfter(kKillPause);
+  watchdog_.shared().group.store(0);
+  Ended();
+  std::string why = "the watchdog of the command " + lost_why_ + ": " + watchdog_.HowItEnded();
+  if (ran) {
+    why += left ? "; not all of the command has ended yet, although it was killed"
+                : "; nothing of the command is left";
+  }
+  callbacks_.on_lost(why, ran);
+}
+
+// False when nothing was.
+bool GuardedChild::Impl::KillWhatIsLeft() {
   KillGroup();
-  bool left = false;
   const pid_t group = watchdog_.shared().group.load();
-  if (alive_ && group > 0 && kill(-group, 0) == 0) left = true;
-  if (alive_ && !marker_.empty()) {
+  std::vector<pid_t> left = group > 0 ? MembersOf(group) : std::vector<pid_t>();
+  if (left.empty()) watchdog_.shared().group.store(0);  // its number is anybody's from now on
+  if (!marker_.empty()) {
     for (const pid_t pid : WithEnvironment(marker_)) {
       kill(pid, SIGKILL);
-      left = true;
+      left.push_back(pid);
     }
   }
-  if (left && --rounds_left_ > 0) return timer_.StartAfter(kKillPause);
-  watchdog_.shared().group.store(0);
-  watchdog_.Reap();
-  Ended();
-  callbacks_.on_lost(lost_why_);
+  return !left.empty();
 }
 
 GuardedChild::GuardedChild(Loop& loop, Watchdog& watchdog, Callbacks callbacks)

@@ -43,9 +43,9 @@ class GuardedChild {
     std::function<void(const GuardedExit&)> on_exit;
     // Nothing of it is left.
     std::function<void(const GuardedExit&)> on_end;
-    // The watchdog is gone or did not answer, and what ran was killed. Nothing can be started any
-    // more. `why` is a sentence.
-    std::function<void(const std::string& why)> on_lost;
+    // The watchdog is gone or did not answer, and what ran (if anything) was killed. Nothing can be
+    // started any more. `why` is a sentence, and tells whether anything is left.
+    std::function<void(const std::string& why, bool ran)> on_lost;
   };
 
   GuardedChild(Loop& loop, Watchdog& watchdog, Callbacks callbacks);

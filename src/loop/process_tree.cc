@@ -49,19 +49,30 @@ std::vector<pid_t> NumbersIn(const std::string& path) {
   return numbers;
 }
 
-// proc(5): "pid (name) state ppid ...", where the name may hold blanks and parentheses.
-pid_t ParentOf(pid_t pid) {
-  const std::string stat = ReadProcFile("/proc/" + std::to_string(pid) + "/stat", kStatBytesMax);
-  const size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos || name_end + 4 >= stat.size()) return 0;
-  return static_cast<pid_t>(std::strtol(stat.c_str() + name_end + 4, nullptr, 10));
+struct Stat {
+  char state = 'X';  // as of a process that is not there any more
+  pid_t parent = 0;
+  pid_t group = 0;
+};
+
+// proc(5): "pid (name) state ppid pgrp ...", where the name may hold blanks and parentheses.
+Stat StatOf(pid_t pid) {
+  Stat stat;
+  const std::string text = ReadProcFile("/proc/" + std::to_string(pid) + "/stat", kStatBytesMax);
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 4 >= text.size()) return stat;
+  stat.state = text[name_end + 2];
+  char* end = nullptr;
+  stat.parent = static_cast<pid_t>(std::strtol(text.c_str() + name_end + 4, &end, 10));
+  stat.group = static_cast<pid_t>(std::strtol(end, nullptr, 10));
+  return stat;
 }
 
 using Children = std::map<pid_t, std::vector<pid_t>>;
 
 Children ReadAllChildren() {
   Children children;
-  for (const pid_t pid : NumbersIn("/proc")) children[ParentOf(pid)].push_back(pid);
+  for (const pid_t pid : NumbersIn("/proc")) children[StatOf(pid).parent].push_back(pid);
   return children;
 }
 
@@ -76,6 +87,15 @@ std::vector<pid_t> DescendantsOf(pid_t root) {
     found.insert(found.end(), entry->second.begin(), entry->second.end());
   }
   found.erase(found.begin());
+  return found;
+}
+
+std::vector<pid_t> MembersOf(pid_t group) {
+  std::vector<pid_t> found;
+  for (const pid_t pid : NumbersIn("/proc")) {
+    const Stat stat = StatOf(pid);
+    if (stat.group == group && stat.state != 'Z' && stat.state != 'X') found.push_back(pid);
+  }
   return found;
 }
 

@@ -14,6 +14,9 @@ namespace leasehold::loop {
 // All living descendants of `root`, parents before their children; `root` itself is not among them.
 std::vector<pid_t> DescendantsOf(pid_t root);
 
+// Living processes of a group; what has ended and waits to be reaped is not among them.
+std::vector<pid_t> MembersOf(pid_t group);
+
 // Processes whose environment at their start had `entry` ("NAME=value"), as far as we may read it.
 // The caller itself is left out.
 std::vector<pid_t> WithEnvironment(const std::string& entry);

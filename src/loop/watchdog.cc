@@ -72,15 +72,19 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::EndIt() {
-  if (!reaped_) kill(pid_, SIGKILL);
+  if (!status_) kill(pid_, SIGKILL);
 }
 
-std::string Watchdog::Reap() {
+bool Watchdog::Reap() {
   int status = 0;
-  if (reaped_ || waitpid(pid_, &status, WNOHANG) != pid_) return "it closed its end";
-  reaped_ = true;
-  if (WIFSIGNALED(status)) return "it was ended by signal " + std::to_string(WTERMSIG(status));
-  return "it ended with exit code " + std::to_string(WEXITSTATUS(status));
+  if (!status_ && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+  return status_.has_value();
+}
+
+std::string Watchdog::HowItEnded() const {
+  if (!status_) return "it closed its end";
+  if (WIFSIGNALED(*status_)) return "it was ended by signal " + std::to_string(WTERMSIG(*status_));
+  return "it ended with exit code " + std::to_string(WEXITSTATUS(*status_));
 }
 
 }  // namespace leasehold::loop

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,8 @@ struct WatchdogOptions {
   // From TERM to KILL where nobody orders otherwise: the sidecar has died, or the command has ended
   // and left processes behind.
   base::Duration stop_timeout;
-  // Called in the watchdog's process, when it acts for a sidecar that is gone.
+  // Called in the watchdog's process, when it acts for a sidecar that is gone. Must not wait for a
+  // reader: the command would live as long.
   std::function<void(std::string_view event, std::string_view message)> say;
 };
 
@@ -48,8 +50,9 @@ class Watchdog {
   WatchdogShared& shared() const { return *shared_; }
   // It does not answer: ends it. Its socket shows that it is gone.
   void EndIt();
-  // The kernel is told that its exit is known; what became of it, as a phrase.
-  std::string Reap();
+  // The kernel is told that its exit is known; false while it has not ended.
+  bool Reap();
+  std::string HowItEnded() const;  // a phrase
 
  private:
   Watchdog(WatchdogOptions options, int pid, int socket, WatchdogShared* shared);
@@ -58,7 +61,7 @@ class Watchdog {
   const int pid_;
   const int socket_;
   WatchdogShared* const shared_;
-  bool reaped_ = false;
+  std::optional<int> status_;  // once it is reaped
 };
 
 }  // namespace leasehold::loop

@@ -1,7 +1,7 @@
 // WatchdogProcess: what runs in the watchdog's own process (watchdog.h): starts the command, reaps
 // it and what it leaves behind, and kills all of it when ordered, when the permit is about to end,
-// or some time after the sidecar has died. One thread, one poll(2), no loop, no log, no allocation
-// that could fail it late. Private to this room.
+// or some time after the sidecar has died. One thread, one poll(2), no loop; nothing that it
+// waits for but that poll. Private to this room.
 //
 // Invariants: from kKillBeforeExpiry before the shared expiry on, nothing is started and whatever
 // runs is killed, again and again until it is gone; the command is never started without that

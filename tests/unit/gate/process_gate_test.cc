@@ -282,6 +282,101 @@ TEST_F(ProcessGateTest, AWatchdogThatDiesEndsItWithACodeOfItsOwn) {
   ASSERT_TRUE(RunUntil([this] { return !finished_.empty(); }));
   EXPECT_EQ(finished_, std::vector<int>{kProcessLostExitCode});
   EXPECT_TRUE(gate_->empty());
+  EXPECT_TRUE(Shows(R"(leasehold_exec_exits_total{lease="orders",result="killed"} 1)"));
+}
+
+TEST_F(ProcessGateTest, AWatchdogThatDiesWhileNothingRunsHasKilledNothing) {
+  Build("exit 0");
+  kill(watchdog_->pid(), SIGKILL);
+  ASSERT_TRUE(RunUntil([this] { return !finished_.empty(); }));
+  EXPECT_EQ(finished_, std::vector<int>{kProcessLostExitCode});
+  EXPECT_TRUE(Shows(R"(leasehold_exec_exits_total{lease="orders",result="killed"} 0)"));
+}
+
+TEST_F(ProcessGateTest, AWatchdogThatDiesAfterTheCommandHasEndedDoesNotChangeItsExitCode) {
+  Build("exit 3");
+  Open();
+  ASSERT_TRUE(RunUntil([this] { return !finished_.empty(); }));
+  kill(watchdog_->pid(), SIGKILL);
+  // What is told of its end is told when it is reaped.
+  ASSERT_TRUE(RunUntil([this] { return kill(watchdog_->pid(), 0) != 0; }));
+  EXPECT_EQ(finished_, std::vector<int>{3});
+  Open();  // the process is going away: it is not started again
+  RunFor(Duration::Millis(50));
+  EXPECT_TRUE(Shows("leasehold_exec_starts_total{lease=\"orders\"} 1"));
+  EXPECT_TRUE(Shows("leasehold_exec_exits_total{lease=\"orders\",result=\"failed\"} 1"));
+}
+
+TEST_F(ProcessGateTest, ASignalThatEndsItIsAnExitCodeAsAShellHasIt) {
+  Build("kill -9 $$");
+  Open();
+  ASSERT_TRUE(RunUntil([this] { return !finished_.empty(); }));
+  EXPECT_EQ(finished_, std::vector<int>{137});
+}
+
+TEST_F(ProcessGateTest, AFailureIsStartedAgainAndASuccessEndsIt) {
+  options_.restart = Restart::kOnFailure;
+  Build("echo x >> $DIR/starts; [ $(wc -l < $DIR/starts) -ge 3 ]");
+  Open();
+  ASSERT_TRUE(RunUntil([this] { return !finished_.empty(); }));
+  EXPECT_EQ(finished_, std::vector<int>{0});
+  EXPECT_EQ(Content("starts"), "x\nx\nx\n");
+}
+
+TEST_F(ProcessGateTest, InTheCourseOfADrainNothingIsStartedAgain) {
+  options_.restart = Restart::kAlways;
+  options_.restart_delay = Duration::Millis(50);
+  Build("echo x >> $DIR/starts; touch $DIR/ready");
+  Open();
+  ASSERT_TRUE(Ready());
+  ASSERT_TRUE(Empty());
+  const std::string starts = Content("starts");
+  Drain(kLong);
+  EXPECT_TRUE(gate_->empty());
+  RunFor(Duration::Millis(100));
+  EXPECT_EQ(Content("starts"), starts);
+  EXPECT_TRUE(finished_.empty());
+}
+
+TEST_F(ProcessGateTest, WhatCannotBeExecutedIsToldWithItsToken) {
+  BuildCommand({"/no/such/command"});
+  Open(5);
+  ASSERT_TRUE(RunUntil([this] { return failed_ != 0; }));
+  EXPECT_EQ(failed_, 5u);
+  EXPECT_TRUE(gate_->empty());
+}
+
+TEST_F(ProcessGateTest, AWatchdogThatDiesEndsItWithACodeOfItsOwn) {
+  Build("touch $DIR/ready; sleep 999");
+  Open();
+  ASSERT_TRUE(Ready());
+  kill(watchdog_->pid(), SIGKILL);
+  ASSERT_TRUE(RunUntil([this] { return !finished_.empty(); }));
+  EXPECT_EQ(finished_, std::vector<int>{kProcessLostExitCode});
+  EXPECT_TRUE(gate_->empty());
+  EXPECT_TRUE(Shows(R"(leasehold_exec_exits_total{lease="orders",result="killed"} 1)"));
+}
+
+TEST_F(ProcessGateTest, AWatchdogThatDiesWhileNothingRunsHasKilledNothing) {
+  Build("exit 0");
+  kill(watchdog_->pid(), SIGKILL);
+  ASSERT_TRUE(RunUntil([this] { return !finished_.empty(); }));
+  EXPECT_EQ(finished_, std::vector<int>{kProcessLostExitCode});
+  EXPECT_TRUE(Shows(R"(leasehold_exec_exits_total{lease="orders",result="killed"} 0)"));
+}
+
+TEST_F(ProcessGateTest, AWatchdogThatDiesAfterTheCommandHasEndedDoesNotChangeItsExitCode) {
+  Build("exit 3");
+  Open();
+  ASSERT_TRUE(RunUntil([this] { return !finished_.empty(); }));
+  kill(watchdog_->pid(), SIGKILL);
+  // Reaped when its end is seen; what is told of that comes by a timer, before this one.
+  ASSERT_TRUE(RunUntil([this] { return kill(watchdog_->pid(), 0) != 0; }));
+  bool later = false;
+  loop::Timer timer(loop_, [&] { later = true; });
+  timer.StartAfter(Duration::Zero());
+  ASSERT_TRUE(RunUntil([&] { return later; }));
+  EXPECT_EQ(finished_, std::vector<int>{3});
 }
 
 }  // namespace

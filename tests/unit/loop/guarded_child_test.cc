@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -77,7 +78,10 @@ class GuardedChildTest : public testing::LoopFixture {
     callbacks.on_start_failed = [this](const std::string& why) { start_failed_ = why; };
     callbacks.on_exit = [this](const GuardedExit&) { ++exits_; };
     callbacks.on_end = [this](const GuardedExit& exit) { end_ = exit; };
-    callbacks.on_lost = [this](const std::string& why) { lost_ = why; };
+    callbacks.on_lost = [this](const std::string& why, bool ran) {
+      lost_ = why;
+      lost_ran_ = ran;
+    };
     child_ = std::make_unique<GuardedChild>(loop_, *watchdog_, std::move(callbacks));
   }
   void Start(MonoTime expiry = Loop::Now() + kLong, std::vector<int> keep_open = {}) {
@@ -114,6 +118,7 @@ class GuardedChildTest : public testing::LoopFixture {
   int exits_ = 0;
   std::string start_failed_;
   std::string lost_;
+  bool lost_ran_ = false;
   std::optional<GuardedExit> end_;
 };
 
@@ -266,22 +271,39 @@ TEST_F(GuardedChildTest, ADeadWatchdogTakesAllOfItAlong) {
   EXPECT_FALSE(child_->alive());
   EXPECT_TRUE(child_->lost());
   EXPECT_NE(lost_.find("signal 9"), std::string::npos) << lost_;
+  EXPECT_TRUE(lost_ran_);
   EXPECT_FALSE(child_->Start({}, "", {}, Loop::Now() + kLong).ok());
 }
 
-TEST_F(GuardedChildTest, AStoppedWatchdogDoesNotKeepAKillFromTheGroup) {
-  Shell("sleep 999 & touch $DIR/ready; wait");
+// As in a container whose process 1 we are.
+TEST_F(GuardedChildTest, WhatADeadWatchdogLeftToUsIsKnownToBeGoneAlthoughNobodyReapsIt) {
+  Shell("touch $DIR/ready; sleep 999");
   ASSERT_TRUE(Ready());
-  // The watchdog has the pipe's end as well, and keeps it while it is stopped.
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  kill(watchdog_->pid(), SIGKILL);
+  EXPECT_TRUE(RunUntil([this] { return !lost_.empty(); }));
+  EXPECT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+  EXPECT_NE(lost_.find("nothing of the command is left"), std::string::npos) << lost_;
+}
+
+TEST_F(GuardedChildTest, AWatchdogThatDiesWhileNothingRunsIsToldToo) {
+  Watch({"true"});
+  kill(watchdog_->pid(), SIGKILL);
+  ASSERT_TRUE(RunUntil([this] { return !lost_.empty(); }));
+  EXPECT_FALSE(lost_ran_);
+  EXPECT_EQ(lost_.find("of the command is left"), std::string::npos) << lost_;
+}
+
+TEST_F(GuardedChildTest, AStoppedWatchdogDoesNotKeepAKillFromTheGroupAndWhoLeftIt) {
+  Shell("sleep 999 & setsid sleep 998 & touch $DIR/ready; wait");
+  ASSERT_TRUE(Ready());
+  const std::string mark = "MARK=" + dir_;
+  ASSERT_TRUE(RunUntil([&] { return WithEnvironment(mark).size() == 3; }));
+  // The watchdog has the pipe's end as well, and keeps it while it is stopped; what is dead shows
+  // no environment any more.
   kill(watchdog_->pid(), SIGSTOP);
   child_->Kill();
-  const int pid = pid_;
-  EXPECT_TRUE(RunUntil([pid] {
-    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-    std::string number, name, state;
-    stat >> number >> name >> state;
-    return state == "Z";
-  }));
+  EXPECT_TRUE(RunUntil([&] { return WithEnvironment(mark).empty(); }));
   kill(watchdog_->pid(), SIGCONT);
   ASSERT_TRUE(Ended());
   EXPECT_EQ(end_->cause, Cause::kKilled);
@@ -309,6 +331,8 @@ TEST_F(GuardedChildTest, ProcShowsWhoDescendsAndWhoCarriesAWord) {
   EXPECT_EQ(WithEnvironment("MARK=" + dir_).size(), 3u);
   EXPECT_TRUE(WithEnvironment("MARK=" + dir_.substr(1)).empty());
   EXPECT_TRUE(DescendantsOf(descendants.at(2)).empty());
+  EXPECT_EQ(MembersOf(pid_), std::vector<pid_t>{pid_});
+  EXPECT_EQ(MembersOf(descendants.at(1)).size(), 2u);
 }
 
 }  // namespace
