@@ -1,11 +1,16 @@
 #include "lease/record.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/text.h"
 
 namespace leasehold::lease {
 namespace {
+
+// The longest node id of ours (config/combinations.cc). A longer name is of no Leasehold, and could
+// make our record longer than stores read.
+constexpr size_t kFormerNameBytesMax = 253;
 
 base::Error Invalid(const Record& record, std::string_view what) {
   std::string message = "the record of lease '";
@@ -41,6 +46,7 @@ Version MakeVersion(const Record& record) {
 }
 
 std::string MakeFormer(uint64_t token, const Former& before) {
+  if (std::max(before.node_id.size(), before.process_id.size()) > kFormerNameBytesMax) return "";
   std::string text = std::to_string(token);
   text.append("/").append(std::to_string(before.token));
   text.append(before.released ? "/released/" : "/held/");

@@ -63,7 +63,8 @@ struct Former {
   bool operator==(const Former&) const = default;
 };
 // Record::former of the term `token` that follows on `before`:
-// "<token>/<former token>/<released|held>/<process id>/<node id>".
+// "<token>/<former token>/<released|held>/<process id>/<node id>". Empty when a name is longer than
+// ours can be: somebody else's record must not make ours too long.
 std::string MakeFormer(uint64_t token, const Former& before);
 // nullopt: nobody is known to have had it before, or the text is not of this record's term (a
 // writer that does not know the member leaves an older one in place).

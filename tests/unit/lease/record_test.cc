@@ -134,6 +134,12 @@ TEST_F(RecordTest, TheFormerHolderOfAnotherTermIsNotOurs) {
       << "left in place by a writer that knows no former";
 }
 
+TEST_F(RecordTest, AFormerHolderWithANameThatIsNotOursDoesNotMakeTheRecordLong) {
+  EXPECT_NE(MakeFormer(7, {std::string(253, 'n'), std::string(253, 'p'), 6, true}), "");
+  EXPECT_EQ(MakeFormer(7, {std::string(254, 'n'), "p0", 6, true}), "");
+  EXPECT_EQ(MakeFormer(7, {"node-b", std::string(254, 'p'), 6, true}), "");
+}
+
 TEST_F(RecordTest, WhatIsNoFormerHolderIsNone) {
   for (const char* text : {"", "7", "7/6/held/p", "7/6/kept/p/n", "7/x/held/p/n", "7/6/held/p/n/o",
                            "-7/6/held/p/n", "////"}) {
