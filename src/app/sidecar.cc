@@ -21,7 +21,8 @@ using loop::Loop;
 constexpr Duration kClockWatchInterval = Duration::Millis(500);
 
 // How long the process's end waits for on_standby of its last step-down, which the release does not
-// wait for: with the default grace (20 s) it stays within the 30 s that Kubernetes gives a pod.
+// wait for: with the default grace (20 s), and no gate that forwards, it stays within the 30 s that
+// Kubernetes gives a pod.
 constexpr Duration kHookExitMax = Duration::Seconds(5);
 // And for the audit's last lines, where its disk hangs.
 constexpr Duration kAuditCloseMax = Duration::Millis(500);
@@ -146,20 +147,7 @@ bool Sidecar::MakeLeases() {
     }
     for (const gate::Options& gate : config_.gates) {
       if (gate.lease != options.name) continue;
-      gate::Host gate_host{loop_,
-                           log_,
-                           metrics_,
-                           driver.permit(),
-                           options.name,
-                           config_.node.id,
-                           process_id_,
-                           options.drain_tunnels,
-                           [&driver] { driver.LookSoon(); },
-                           [&driver] { driver.LookSoon(); },
-                           driver.sequence(),
-                           [&driver] { return driver.state_name(); },
-                           [&driver] { driver.DoubtPeer(); },
-                           {}};
+      gate::Host gate_host = HostOf(driver, options);
       if (!gate.peer_secret_file.empty()) {
         base::Result<std::string> read = config::ReadSecretFile(gate.peer_secret_file);
         if (!read) return Refuse("gate.refused", read.error(), 2);
@@ -174,18 +162,25 @@ bool Sidecar::MakeLeases() {
   return true;
 }
 
+gate::Host Sidecar::HostOf(LeaseDriver& driver, const lease::Options& options) {
+  return {loop_,
+          log_,
+          metrics_,
+          driver.permit(),
+          options.name,
+          config_.node.id,
+          process_id_,
+          options.drain_tunnels,
+          [&driver] { driver.LookSoon(); },
+          [&driver] { driver.LookSoon(); },
+          driver.sequence(),
+          [&driver] { return driver.state_name(); },
+          [&driver] { driver.DoubtPeer(); },
+          {}};
+}
+
 // After all other gates: it opens when they listen, and is what a drain ends with.
 void Sidecar::AddCommand(LeaseDriver& driver, const lease::Options& options) {
-  gate::Host host{loop_,
-                  log_,
-                  metrics_,
-                  driver.permit(),
-                  options.name,
-                  config_.node.id,
-                  process_id_,
-                  options.drain_tunnels,
-                  [&driver] { driver.LookSoon(); },
-                  [&driver] { driver.LookSoon(); }};
   gate::ProcessHost process{*watchdog_, {}, {}, {}, {}};
   process.environment = [this] {
     std::map<std::string, std::string> env;
@@ -204,7 +199,7 @@ void Sidecar::AddCommand(LeaseDriver& driver, const lease::Options& options) {
   process.on_start_failed = [&driver](uint64_t token, const std::string& why) {
     driver.Feed(lease::StartFailed{token, why});
   };
-  driver.AddGate(gate::MakeProcessGate(config_.exec, std::move(host), std::move(process)));
+  driver.AddGate(gate::MakeProcessGate(config_.exec, HostOf(driver, options), std::move(process)));
 }
 
 bool Sidecar::StartSurfaces() {
@@ -287,6 +282,11 @@ void Sidecar::OnSignal(int signal) {
   if (exit_code_ == 128 + signal) exit_code_ = 0;
   log_.Info("sidecar.stopping", "stepping down, then releasing; once more stops at once",
             {{"signal", name}});
+  LeaveAll();
+}
+
+void Sidecar::LeaveAll() {
+  leaving_ = true;
   for (const auto& driver : drivers_) driver->Leave();
 }
 
@@ -296,7 +296,7 @@ void Sidecar::OnLeaseStopped(bool ok, const std::string& why) {
     log_.Error("lease.refused", why);
     exit_code_ = failed_code();
     // One lease that may not start ends the process in order: the others step down.
-    for (const auto& driver : drivers_) driver->Leave();
+    LeaveAll();
   }
   if (leases_stopped_ == drivers_.size()) Finish();
 }
@@ -307,7 +307,7 @@ void Sidecar::OnCommandFinished(int exit_code, const std::string& why) {
              {{"exit_code", exit_code}});
   // What ends after we were told to end has ended as it should.
   if (stop_signals_ == 0) exit_code_ = exit_code;
-  for (const auto& driver : drivers_) driver->Leave();
+  LeaveAll();
 }
 
 void Sidecar::OnAppChange(bool ready, const std::string& why) {
@@ -426,7 +426,7 @@ admin::NodeView Sidecar::node() const {
   view.app_error = app_check_ ? app_check_->last_error() : "";
   view.started_at = started_wall_;
   view.uptime = Loop::Now() - started_;
-  view.shutting_down = stop_signals_ > 0;
+  view.shutting_down = leaving_ || stop_signals_ > 0;
   // Many leases have one store: what all of them suffer from is said once.
   const auto add = [&view](const std::string& sentence) {
     if (sentence.empty()) return;

@@ -55,6 +55,7 @@ class Sidecar : public admin::Control {
   void OpenStore();
   void OnStoreOpen(const base::Status& status);
   bool MakeLeases();
+  gate::Host HostOf(LeaseDriver& driver, const lease::Options& options);
   void AddCommand(LeaseDriver& driver, const lease::Options& options);
   bool OpenStateDir();
   bool OpenRecords();
@@ -65,6 +66,7 @@ class Sidecar : public admin::Control {
   bool Refuse(std::string_view event, const base::Error& error, int exit_code);
 
   void OnSignal(int signal);
+  void LeaveAll();
   void OnLeaseStopped(bool ok, const std::string& why);
   void OnCommandFinished(int exit_code, const std::string& why);
   void OnAppChange(bool ready, const std::string& why);
@@ -102,6 +104,7 @@ class Sidecar : public admin::Control {
   std::map<std::string, std::string> troubles_;  // kind -> sentence, while active
   size_t leases_stopped_ = 0;
   int stop_signals_ = 0;
+  bool leaving_ = false;  // asked to by a signal, the command's end or a lease that may not start
   bool finishing_ = false;
   // What a failure of ours ends with: a command's own codes are low numbers.
   int failed_code() const { return watchdog_ ? gate::kProcessLostExitCode : 1; }

@@ -1,45 +1,15 @@
 // exec: `run` with a command that runs only while the lease is held. What can be known before the
 // lease is competed for is told here; the rest is app's (app/run.h) and gate's (process_gate.h).
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cstdlib>
 #include <ostream>
 #include <string>
 
 #include "app/run.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "config/config.h"
+#include "config/find_program.h"
 
 namespace leasehold::cli {
 namespace {
-
-// Where execvp(3) looks when there is no PATH (glibc).
-constexpr const char* kDefaultPath = "/bin:/usr/bin";
-
-enum class Found { kYes, kNotExecutable, kNo };
-
-Found Look(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return Found::kNo;
-  return S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0 ? Found::kYes
-                                                                  : Found::kNotExecutable;
-}
-
-// As execvp(3) will: a name with a slash is a path, another one is looked up in PATH.
-Found Find(const std::string& command) {
-  if (command.find('/') != std::string::npos) return Look(command);
-  if (command.empty()) return Found::kNo;
-  const char* path = std::getenv("PATH");
-  Found best = Found::kNo;
-  for (const std::string_view dir : base::Split(path == nullptr ? kDefaultPath : path, ':')) {
-    const Found found = Look((dir.empty() ? "." : std::string(dir)) + "/" + command);
-    if (found == Found::kYes) return found;
-    if (found == Found::kNotExecutable) best = found;
-  }
-  return best;
-}
 
 // What `check` cannot know, because it depends on there being a command. A sentence, or empty.
 std::string Unfit(const config::Config& config) {
@@ -49,8 +19,7 @@ std::string Unfit(const config::Config& config) {
   for (const gate::Options& gate : config.gates) {
     if (gate.name == gate::kProcessGateName) {
       return "gate.name = \"" + gate.name +
-             "\" is what the command is shown as; name the gate "
-             "something else";
+             "\" is what the command is shown as; name the gate something else";
     }
   }
   return "";
@@ -72,15 +41,14 @@ int ExecCommand(const CommandLine& command, Console& console) {
                    "command that is asked, it never starts\n";
   }
   const std::string& name = command.command[0];
-  switch (Find(name)) {
-    case Found::kYes: break;
-    case Found::kNotExecutable:
-      return Fail(console, false, kNotExecutable, "not_executable",
-                  "\"" + Shown(name) + "\" is not an executable file");
-    case Found::kNo:
-      return Fail(
-          console, false, kNotFound, "not_found",
-          "there is no command \"" + Shown(name) + "\"; give a path, or a name found in PATH");
+  using State = config::FoundProgram::State;
+  if (const config::FoundProgram found = config::FindProgram(name);
+      found.state != State::kRunnable) {
+    const bool absent = found.state == State::kAbsent;
+    return Fail(console, false, absent ? kNotFound : kNotExecutable,
+                absent ? "not_found" : "not_executable",
+                "cannot run \"" + Shown(name) + "\": " + found.why +
+                    "; give the path of an executable file, or a command found in PATH");
   }
   console.err.flush();
   config.exec.command = command.command;

@@ -473,9 +473,9 @@ void CheckHooks(Document& document) {
       continue;
     }
     const std::string& program = words->front();
-    if (const std::string why = WhyNotRunnable(program); !why.empty()) {
+    if (const FoundProgram found = FindProgram(program); !found.why.empty()) {
       document.Warn(kHooks, key,
-                    "cannot be run: " + why +
+                    "cannot be run: " + found.why +
                         "; give the path of an executable file, or a command found in PATH");
     } else if (program[0] != '/' && program.find('/') != std::string::npos) {
       document.Warn(kHooks, key, "depends on where leasehold is started; write an absolute path");

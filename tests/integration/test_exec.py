@@ -121,11 +121,25 @@ def test_status_and_metrics_show_the_command(runs):
     assert "sleep" in one.cli("status").stdout
 
 
+def test_a_process_whose_command_has_ended_says_that_it_shuts_down(runs, tmp_path):
+    go = tmp_path / "go"
+    one = runs(shell(f"while [ ! -e {go} ]; do sleep 0.02; done"), lease={"step_down_grace": "20s"})
+    listener = one.signal_reader()
+    listener.send(op="register", name="worker")
+    listener.wait_answer("register", 5)
+    assert not one.admin("/v1/status").json()["node"]["shutting_down"]
+    go.touch()
+    one.wait_event("lease.draining", 5)
+    assert one.admin("/v1/status").json()["node"]["shutting_down"]
+    listener.send(op="drained", lease="app", token="1")
+    ends_with(one, 0)
+
+
 # ---- what cannot be run ----
 
 @pytest.mark.parametrize("command, code, word", [
     (["no-such-command"], 127, "no-such-command"), (["/no/such/path"], 127, "/no/such/path"),
-    (["/etc/passwd"], 126, "not an executable"), (["/"], 126, "not an executable")])
+    (["/etc/passwd"], 126, "not executable"), (["/"], 126, "a directory")])
 def test_a_command_that_cannot_run_is_told_before_anything_is_competed_for(
         runs, command, code, word, tmp_path):
     one = ends_with(runs(command, ready=False), code)
@@ -187,7 +201,7 @@ def test_a_planned_step_down_lets_the_command_finish_and_the_other_starts_after_
     assert two.step_down().json()["outcome"] == "taken_over_by_another_process"
     stamps.wait(3, 5)
     assert stamps.gap(3) > 0
-    assert one.last("exec.started")["token"] == "3"
+    one.wait_event("exec.started", 5, token="3")
     assert one.stop() == 0 and two.stop() == 0
 
 
@@ -267,7 +281,7 @@ def test_gates_and_command_share_the_lease(redis_server, sidecar, app, stamps):
     one.start().wait_active()
     stamps.wait(1, 5)
     opened = one.last("gate.opened", gate="raw")
-    assert opened.at <= one.last("exec.started").at
+    assert opened.at <= one.wait_event("exec.started", 5).at
     with socket.create_connection(one.gate("raw")) as tunnel:
         wait_for(lambda: one.status()["gates"][0]["in_flight"] == 1, 5, "a tunnel")
         one.step_down(take_back=False, wait=False)
