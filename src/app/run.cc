@@ -1,6 +1,8 @@
 #include "app/run.h"
 
+#include <linux/close_range.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <memory>
 #include <utility>
@@ -22,6 +24,10 @@ void RaiseDescriptorLimit() {
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
 }
+
+// What we were started with (a pipe of a script, a lock) is for the command, not for hooks and
+// checks, whose leftovers would keep it open. Before Linux 5.11 it stays as it is.
+void KeepInheritedFromHooks() { close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC); }
 
 base::Result<std::unique_ptr<loop::Watchdog>> StartWatchdog(const config::Config& config) {
   loop::WatchdogOptions options;
@@ -49,6 +55,7 @@ int Run(config::Config config) {
     watchdog = std::move(*started);
   }
   RaiseDescriptorLimit();
+  KeepInheritedFromHooks();
   return Sidecar(std::move(config), std::move(watchdog)).Run();
 }
 

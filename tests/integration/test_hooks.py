@@ -98,6 +98,16 @@ def test_the_grace_that_is_left_the_process_and_no_descriptor_of_ours_reach_the_
     assert "state" not in fds and "socket:" not in fds and "redis" not in fds, fds
 
 
+def test_what_the_sidecar_was_started_with_reaches_no_hook(sidecar, tmp_path, told):
+    held = tmp_path / "held"
+    side = sidecar("s1", tmp_path / "store", more={"hooks": {
+        "on_active": told.hook("active", f"ls -l /proc/self/fd > {told.directory}/fds")}})
+    side.start(wrap=("sh", "-c", f'exec 9> {held}; exec "$@"', "sh"))
+    side.wait_event("hook.ended", 5, hook="on_active", result="ok")
+    assert str(held) in os.readlink(f"/proc/{side.pid}/fd/9")
+    assert str(held) not in (told.directory / "fds").read_text()
+
+
 def test_gates_act_before_the_hook(one, told):
     side = one({"on_active": told.hook("active"), "on_standby": told.hook("standby")})
     side.wait_event("hook.started", 5, hook="on_active")
