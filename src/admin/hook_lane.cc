@@ -18,8 +18,7 @@ constexpr size_t kOutputBytesMax = 240;
 
 constexpr const char* kRunsHelp =
     "Hooks by result: ok, failed (exit code or signal), timeout, ended (its state was over), "
-    "dropped "
-    "(its state was over before it began), not_started.";
+    "dropped (it was over before it began), not_started.";
 constexpr std::string_view kResults[] = {"ok",    "failed",  "timeout",
                                          "ended", "dropped", "not_started"};
 

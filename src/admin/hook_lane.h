@@ -1,11 +1,9 @@
 // HookLane: the hooks of one lease, one after another. Owned by Hooks. What is told is the state
-// there is now:
-// - A waiting on_active or on_draining whose state is over is dropped, a running one is killed
-//   with its process group, so that the next begins at once.
-// - on_standby is never dropped nor ended early: it undoes what on_active did. One that waits
-// stands
-//   for the standbys after it. It runs at most hooks.timeout, as every hook does.
-// So after each on_active that was begun comes an on_standby, and nothing piles up.
+// there is now: a waiting on_active or on_draining whose state is over is dropped, a running one is
+// killed with its process group, so that the next begins at once. on_standby is never dropped nor
+// ended early, because it undoes what on_active did; one that waits stands for the standbys after
+// it. It runs at most hooks.timeout, as every hook does. Invariants: after each on_active that was
+// begun comes an on_standby; at most one hook runs, and nothing piles up.
 #pragma once
 
 #include <cstdint>
