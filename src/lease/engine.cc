@@ -144,7 +144,7 @@ void Engine::Core::OnObserved(const Op& op, const Answer& answer) {
 // lease that is free, or that nobody renewed for a window, ends the look: what others do with it
 // later is no reason to stop.
 void Engine::Core::FailIfHeld() {
-  if (!options_.fail_if_held || !starting_up_) return;
+  if (!options_.fail_if_held || !starting_up_ || shutting_down_) return;
   if (!observer_.held_by_other()) {
     starting_up_ = false;
     return;

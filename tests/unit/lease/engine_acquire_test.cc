@@ -317,6 +317,18 @@ TEST_F(Acquiring, FailIfHeldStopsWhenTheRecordChangesWithinAWindow) {
   EXPECT_NE(stopped.why.find("n2"), std::string::npos);
 }
 
+TEST_F(Acquiring, FailIfHeldIsNoReasonToFailForWhoLeavesAnyway) {
+  options_.fail_if_held = true;
+  Start();
+  AnswerRecord(Other(7, 3));
+  Feed(Shutdown{true});  // its gates still wait for the next holder
+  TickNext();
+  AnswerRecord(Other(7, 4));
+  EXPECT_EQ(state(), State::kStandby);
+  Feed(Shutdown{});
+  EXPECT_TRUE(Must<StoppedEffect>().ok);
+}
+
 TEST_F(Acquiring, FailIfHeldTakesADeadHoldersRecordOver) {
   options_.fail_if_held = true;
   EXPECT_GE(WaitAfterSeeing(Other(7, 3)), Duration::Millis(10010));
