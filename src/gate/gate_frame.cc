@@ -250,9 +250,8 @@ void GateFrame::PeerDidNotAdmit(uint64_t generation, std::string_view why) {
 }
 
 void GateFrame::PeerProbeDropped(uint64_t generation) {
-  core_.route().ProbeDropped(generation);
-  // Not from inside the ending of the one that dropped it.
-  if (core_.held() > 0) peer_timer_.StartAt(Loop::Now());
+  core_.route().ProbeDropped(generation, Loop::Now());
+  peer_timer_.StartAt(core_.next_probe_at());
 }
 
 void GateFrame::Finished(Ticket& ticket) {

@@ -28,9 +28,9 @@ base::MonoTime PeerRoute::retry_at() const {
 
 void PeerRoute::ProbeSent() { state_ = State::kProbing; }
 
-void PeerRoute::ProbeDropped(uint64_t generation) {
+void PeerRoute::ProbeDropped(uint64_t generation, base::MonoTime now) {
   if (generation != generation_ || state_ != State::kProbing) return;
-  state_ = State::kDoubtful;
+  Pause(now);
 }
 
 bool PeerRoute::Admitted(uint64_t generation) {
@@ -43,10 +43,14 @@ bool PeerRoute::Admitted(uint64_t generation) {
 bool PeerRoute::NotAdmitted(uint64_t generation, base::MonoTime now) {
   if (generation != generation_ || state_ == State::kDoubtful) return false;
   ++generation_;
+  Pause(now);
+  return true;
+}
+
+void PeerRoute::Pause(base::MonoTime now) {
   state_ = State::kDoubtful;
   retry_at_ = now + pause_;
   pause_ = base::Min(pause_ * 2, kRetryMax);
-  return true;
 }
 
 }  // namespace leasehold::gate

@@ -44,8 +44,10 @@ class PeerRoute {
   // When MayGo may change by itself: Never() unless a pause is under way.
   base::MonoTime retry_at() const;
   void ProbeSent();
-  // The probe ended before anything was learnt (its client left): another may go at once.
-  void ProbeDropped(uint64_t generation);
+  // The probe ended before anything was learnt (its client left): another may go after the pause.
+  // No sooner: the client may have been another sidecar's probe, and two that take each other for
+  // the holder would hand it round for ever, each before it sees what it is.
+  void ProbeDropped(uint64_t generation, base::MonoTime now);
 
   // It admitted (also: it answered anything but a refusal to admit). True: all go from now on, and
   // did not before.
@@ -54,6 +56,8 @@ class PeerRoute {
   bool NotAdmitted(uint64_t generation, base::MonoTime now);
 
  private:
+  void Pause(base::MonoTime now);
+
   enum class State : uint8_t { kProven, kDoubtful, kProbing };
   Peer peer_;
   uint64_t generation_ = 0;

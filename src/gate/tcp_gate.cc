@@ -142,6 +142,7 @@ void TcpGate::OnOver(TcpConnection& connection, TcpConnection::End end, const ba
                        {"suppressed", suppressed}});
     }
   } else if (end == TcpConnection::End::kSidecar) {
+    if (connection.offered()) DoubtOffer(connection);
     connection.SayRefused();
     WarnOfPeer("a sidecar took the clients' address of this gate for its peer listener",
                connection.client(), "the holder's advertise must name its peer_listen");

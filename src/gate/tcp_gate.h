@@ -77,6 +77,9 @@ class TcpGate final : public GateFrame, public TcpConnection::Owner, public TcpA
   // Takes back what was offered and has no verdict: nothing of it was sent.
   void WithdrawOffers();
   TcpForwardAsk EndOffer(TcpConnection& connection);
+  // The same for what turned out to be no client: two that take each other for the holder are not
+  // to hand it round before they see what it is.
+  void DoubtOffer(TcpConnection& connection);
   // Looks again and again, while there are any, whether the sidecars at the other end live.
   void WatchPeers();
   void LookAtPeers();

@@ -46,6 +46,11 @@ TcpForwardAsk TcpGate::EndOffer(TcpConnection& connection) {
   return ask;
 }
 
+void TcpGate::DoubtOffer(TcpConnection& connection) {
+  --offered_;
+  PeerDidNotAdmit(connection.Withdraw().generation, "what was offered there came from a sidecar");
+}
+
 void TcpGate::WithdrawOffers() {
   if (offered_ == 0) return;
   for (auto it = connections_.begin(); it != connections_.end();) {

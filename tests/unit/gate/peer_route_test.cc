@@ -65,11 +65,18 @@ TEST_F(PeerRouteTest, PausesDoubleUpToTheirLimitAndAnAdmissionShortensThem) {
   EXPECT_EQ(route_.retry_at(), now_ + PeerRoute::kRetryMin);
 }
 
-TEST_F(PeerRouteTest, AProbeThatLearntNothingMakesWayAtOnce) {
+TEST_F(PeerRouteTest, AProbeThatLearntNothingMakesWayAfterAPauseThatDoubles) {
   route_.Set(Holder());
-  route_.ProbeSent();
-  route_.ProbeDropped(route_.generation());
-  EXPECT_EQ(route_.MayGo(now_), Go::kProbe);
+  const uint64_t generation = route_.generation();
+  for (const Duration pause : {PeerRoute::kRetryMin, PeerRoute::kRetryMin * 2}) {
+    route_.ProbeSent();
+    route_.ProbeDropped(generation, now_);
+    EXPECT_EQ(route_.MayGo(now_), Go::kNobody) << "or two standbys hand it round without end";
+    EXPECT_EQ(route_.retry_at(), now_ + pause);
+    now_ = now_ + pause;
+    EXPECT_EQ(route_.MayGo(now_), Go::kProbe);
+  }
+  EXPECT_EQ(route_.generation(), generation) << "no doubt";
 }
 
 TEST_F(PeerRouteTest, VerdictsOnAFormerHolderCountForNothing) {
@@ -80,7 +87,7 @@ TEST_F(PeerRouteTest, VerdictsOnAFormerHolderCountForNothing) {
   EXPECT_FALSE(route_.NotAdmitted(before, now_));
   EXPECT_EQ(route_.MayGo(now_), Go::kProbe);
   route_.ProbeSent();
-  route_.ProbeDropped(before);
+  route_.ProbeDropped(before, now_);
   EXPECT_EQ(route_.MayGo(now_), Go::kNobody);
 }
 

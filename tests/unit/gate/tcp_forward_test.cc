@@ -350,6 +350,21 @@ TEST_F(TcpForwardTest, RecordsThatNameClientsAddressesOfTwoStandbysMakeNoRing) {
   EXPECT_TRUE(two_.Logged("took the clients' address"));
 }
 
+// It would be handed on again and again, by each before it sees what it is.
+TEST_F(TcpForwardTest, WhatWasHandedOnUnseenAndIsASidecarsIsADoubtOfTheRoute) {
+  RawServer silent(testing::TcpAddress("127.0.0.1", 0));
+  Build();
+  one_.SeeAt(silent.address(), "process-9");
+  RawSocket* sidecar = Client(one_);
+  RawSocket* question = AcceptAt(silent);
+  EXPECT_EQ(one_.doubts, 0);
+  sidecar->Send(HeaderWith(HelloTo("process-1")));
+  EXPECT_TRUE(ComesToBeOver(question));
+  EXPECT_TRUE(Eventually([&] { return one_.doubts == 1; }));
+  EXPECT_TRUE(ComesToReceive(sidecar, Verdict(2)));
+  EXPECT_EQ(one_.gate->status().forwarding, 0u);
+}
+
 TEST_F(TcpForwardTest, ARecordThatNamesOurOwnAddressesMakesNoRing) {
   Build();
   one_.SeeAt(one_.Listening(), one_.process);
