@@ -100,6 +100,14 @@ class GuardedChildTest : public testing::LoopFixture {
   bool Ready() {
     return RunUntil([this] { return access((dir_ + "/ready").c_str(), F_OK) == 0; });
   }
+  // The third field of /proc/PID/stat is the state, behind the name in brackets (proc(5)).
+  static bool Stopped(int pid) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::stringstream text;
+    text << file.rdbuf();
+    const size_t name_end = text.str().rfind(") ");
+    return name_end != std::string::npos && text.str().substr(name_end + 2, 1) == "T";
+  }
   bool Ended() {
     return RunUntil([this] { return end_.has_value(); });
   }
@@ -192,8 +200,8 @@ TEST_F(GuardedChildTest, WhoDoesNotHeedATermIsKilledWhenItIsDue) {
 }
 
 TEST_F(GuardedChildTest, AStoppedCommandHeedsATermToo) {
-  Shell("trap 'exit 5' TERM; touch $DIR/ready; kill -STOP $$; while :; do read x; done");
-  ASSERT_TRUE(Ready());
+  Shell("trap 'exit 5' TERM; kill -STOP $$; while :; do read x; done");
+  ASSERT_TRUE(RunUntil([this] { return child_->pid() > 0 && Stopped(child_->pid()); }));
   child_->Terminate(Loop::Now() + kLong);
   ASSERT_TRUE(Ended());
   EXPECT_EQ(end_->code, 5);
