@@ -154,7 +154,8 @@ std::string DescribeTimings(const Config& config) {
     if (!out.empty()) out += "\n";
     out += DescribeLease(lease);
     for (const gate::Options& gate : config.gates) {
-      if (gate.lease != lease.name || gate.standby != gate::StandbyPolicy::kHold) continue;
+      const bool holds = gate.standby == gate::StandbyPolicy::kHold || gate.forwards();
+      if (gate.lease != lease.name || !holds) continue;
       out += Line("gate " + gate.name, FormatDuration(gate.hold_timeout),
                   "hold_timeout: what comes while nobody holds waits so long");
     }

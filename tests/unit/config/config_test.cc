@@ -218,6 +218,17 @@ TEST_F(ConfigTest, TimingsAreDescribedForEveryLease) {
   EXPECT_NE(text.find("75s"), std::string::npos) << text;
 }
 
+TEST_F(ConfigTest, TimingsSayHowLongAGateHoldsWhatComes) {
+  const std::string gate =
+      "[[lease]]\nname = \"a\"\n[[gate]]\nname = \"web\"\nlisten = \"127.0.0.1:0\"\n"
+      "upstream = \"127.0.0.1:1\"\npeer_listen = \"127.0.0.1:0\"\nstandby = ";
+  for (const char* holds : {"\"hold\"", "\"forward\""}) {
+    const std::string text = DescribeTimings(LoadGood(gate + holds));
+    EXPECT_NE(text.find("hold_timeout"), std::string::npos) << holds << "\n" << text;
+  }
+  EXPECT_EQ(DescribeTimings(LoadGood(gate + "\"reject\"")).find("hold_timeout"), std::string::npos);
+}
+
 TEST_F(ConfigTest, SecretFilesLoseTheirLineEndAndAreNamedInErrors) {
   char path[] = "/tmp/leasehold-secret-XXXXXX";
   const int fd = mkstemp(path);
