@@ -4,12 +4,14 @@ from .sidecar import binary
 
 MIB = 1 << 20
 
-# A sanitizer keeps freed memory back for a while and shadows the rest.
+# AddressSanitizer shadows memory and puts red zones around each piece, and keeps back what is freed
+# up to 256 MiB (its flag quarantine_size_mb).
 SANITIZER_FACTOR = 16
+QUARANTINE = 256 * MIB
 
 
 def bound(size):
     """`size` bytes more are allowed; more of them where the program is built with AddressSanitizer."""
     with open(binary(), "rb") as program:
         sanitized = b"__asan_init" in program.read()
-    return size * SANITIZER_FACTOR if sanitized else size
+    return size * SANITIZER_FACTOR + QUARANTINE if sanitized else size
