@@ -113,11 +113,12 @@ TEST_F(ChildTest, OutputIsBoundedAndATalkativeChildDoesNotBlock) {
 }
 
 TEST_F(ChildTest, TimeoutKillsTheWholeGroupAGrandchildToo) {
-  // The grandchild holds the output pipe's write end and would sleep on for long.
-  ASSERT_TRUE(Shell("sleep 999 & echo $!; wait", Duration::Millis(200)).ok());
+  // The grandchild holds the output pipe's write end and would sleep on for long. A busy machine
+  // takes a while to come as far as the echo.
   const base::MonoTime start = Loop::Now();
+  ASSERT_TRUE(Shell("sleep 999 & echo $!; wait", Duration::Seconds(1)).ok());
   ASSERT_TRUE(Exited());
-  EXPECT_GE(Loop::Now() - start, Duration::Millis(200));
+  EXPECT_GE(Loop::Now() - start, Duration::Seconds(1));
   EXPECT_TRUE(exit_->timed_out);
   EXPECT_EQ(exit_->signal, SIGKILL);
   EXPECT_EQ(exit_->code, -1);
