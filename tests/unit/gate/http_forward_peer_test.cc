@@ -227,12 +227,14 @@ TEST_F(HttpForwardPeerTest, AConnectionThatWasBeingMadeToTheFormerHolderIsNotUse
   EXPECT_TRUE(Eventually([&] { return a_.gate->status().forwarding == 1; }));
   RunFor(Duration::Millis(50));
   Move();
+  const base::MonoTime start = loop::Loop::Now();
   std::unique_ptr<RawSocket> next;
   EXPECT_TRUE(Eventually([&] {
     while (auto old = peer_->Accept()) fill.push_back(std::move(old));
     return (next = next_->Accept()) != nullptr;
   }));
-  EXPECT_TRUE(Gets(next.get(), "to=process-y say\r\n"));
+  EXPECT_LT(loop::Loop::Now() - start, Duration::Seconds(3)) << "not after the old one's silence";
+  EXPECT_TRUE(Gets(next.get(), "to=process-y "));
   EXPECT_TRUE(Gets(next.get(), "\r\n\r\n"));
   next->Send(PeerOk("from next"));
   EXPECT_TRUE(Gets(client, "from next"));

@@ -115,6 +115,25 @@ TEST_F(HttpMovesTest, WhatWasAdmittedAndNotSentMovesToo) {
   EXPECT_TRUE(Gets(client, "moved"));
 }
 
+// In the middle of what was read: were it forwarded at once, it would go without its body.
+TEST_F(HttpMovesTest, APermitThatEndsWhileTheApplicationIsReachedMovesTheRequestWhole) {
+  Build(a_);
+  Build(b_);
+  Open(a_);
+  Open(b_, 8);
+  a_.gate->SetPeer(PeerOf(b_, 8));
+  RawSocket* client = Client(a_, Post("Content-Length: 4\r\n", "body"));
+  EXPECT_TRUE(RunUntil([&] { return a_.gate->status().in_flight == 1; }));
+  a_.permit.Close();
+  EXPECT_TRUE(Holds(a_, 1));
+  EXPECT_EQ(a_.gate->status().in_flight, 0u);
+  CloseGate(a_, true);
+  RawSocket* app = Accepted(*b_.app);
+  EXPECT_TRUE(Gets(app, "\r\n\r\nbody"));
+  app->Send(Ok("moved"));
+  EXPECT_TRUE(Gets(client, "moved"));
+}
+
 TEST_F(HttpMovesTest, TheSenderFindsTheNewHolderOpenALittleLater) {
   Build(a_);
   Build(b_);
