@@ -66,7 +66,7 @@ REFUSED = {
         ([put("config.store.redis.url", "redis://me@redis:6379/0")],
          ["names a user, but no password", "secrets.redisPassword"]),
     "a_grace_period_that_cuts_the_drain":
-        ([put("terminationGracePeriodSeconds", 30)], ["terminationGracePeriodSeconds: 30", "need 36"]),
+        ([put("terminationGracePeriodSeconds", 30)], ["terminationGracePeriodSeconds: 30", "forward at SIGTERM (20 s)", "need 56"]),
     "a_grace_that_cannot_be_read":
         ([lease(step_down_grace="${GRACE}")], ["step_down_grace", '"${GRACE}"', "written out"]),
     "a_lease_name_from_the_environment":
@@ -81,6 +81,43 @@ REFUSED = {
     "two_gates_that_the_service_cannot_tell_apart":
         ([put("config.gate", [{**GATE, "name": "a.b"}, {**GATE, "name": "a_b"}])],
          ['"a.b"', '"a_b"', "rename"]),
+    "a_gate_that_forwards_without_a_peer_port":
+        ([gate(standby="forward")],
+         ['config.gate "web", standby: forward needs peer_listen', "0.0.0.0:8081", "${POD_IP}:8081"]),
+    "a_tcp_gate_that_forwards_without_a_peer_port":
+        ([gate(type="tcp", standby="forward")], ['config.gate "web", standby: forward needs peer_listen']),
+    "an_advertised_address_that_nothing_listens_on":
+        ([gate(advertise="${POD_IP}:8081")], ['config.gate "web", advertise needs peer_listen']),
+    "a_peer_secret_without_a_peer_port":
+        ([gate(peer_secret_file="/s")], ['config.gate "web", peer_secret_file needs peer_listen']),
+    "a_peer_port_everywhere_that_is_not_advertised":
+        ([gate(standby="forward", peer_listen="0.0.0.0:8083")],
+         ['config.gate "web", peer_listen: 0.0.0.0:8083', "give advertise too", "${POD_IP}:8083"]),
+    "the_same_for_both_families":
+        ([gate(standby="forward", peer_listen="[::]:8083")],
+         ['config.gate "web", peer_listen: [::]:8083', "give advertise too"]),
+    "the_same_with_a_star":
+        ([gate(standby="forward", peer_listen="*:8083")],
+         ['config.gate "web", peer_listen: *:8083', "give advertise too"]),
+    "an_advertised_address_that_is_everywhere":
+        ([gate(standby="forward", peer_listen="0.0.0.0:8083", advertise="0.0.0.0:8083")],
+         ['config.gate "web", advertise: 0.0.0.0:8083', "no address to connect to", "${POD_IP}:8083"]),
+    "the_same_with_ipv6":
+        ([gate(standby="forward", peer_listen="[::]:8083", advertise="[::]:8083")],
+         ['config.gate "web", advertise: [::]:8083', "no address to connect to"]),
+    "an_advertised_address_that_is_the_clients":
+        ([gate(standby="forward", peer_listen="0.0.0.0:8083", advertise="${POD_IP}:8080")],
+         ['config.gate "web", advertise: ${POD_IP}:8080 names the port of listen', "${POD_IP}:8083"]),
+    "an_advertised_address_that_leads_each_pod_to_itself":
+        ([gate(standby="forward", peer_listen="0.0.0.0:8083", advertise="localhost:8083")],
+         ['config.gate "web", advertise: localhost:8083', "to itself", "${POD_IP}"]),
+    "a_peer_port_that_no_other_pod_reaches":
+        ([gate(standby="forward", peer_listen="127.0.0.1:8083")],
+         ['config.gate "web", peer_listen: 127.0.0.1:8083', "to itself"]),
+    "an_outbound_gate_that_forwards":
+        ([gate(type="tcp", direction="outbound", standby="forward", peer_listen="0.0.0.0:8083",
+               advertise="${POD_IP}:8083")],
+         ['config.gate "web", standby: forward', "direction: outbound", "refuse"]),
     "a_service_port_of_no_gate":
         ([put("service.ports", {"wbe": 80})], ['service.ports: there is no gate "wbe"', "web"]),
     "claims_for_a_deployment":
@@ -149,14 +186,37 @@ def test_two_releases_do_not_meet_in_one_redis():
     assert prefix("a", "b", "--set-json", put("config.store.prefix", "team")) == "team"
 
 
+def test_a_peer_port_may_have_the_number_of_a_gate_that_only_the_pod_reaches():
+    peers = gate(listen="127.0.0.1:8083", standby="forward", peer_listen="${POD_IP}:8083",
+                 advertise="${POD_IP}:8083")
+    assert 'advertise = "${POD_IP}:8083"' in render(MINIMAL, sets=(peers,)).conf
+
+
 def test_the_grace_period_follows_the_slowest_lease():
-    assert render(MINIMAL).grace_period == 21 + 10 + 5    # delay, stop, reserve
-    leases = [{"name": "a", "step_down_grace": "1500ms"}, {"name": "b", "step_down_grace": "2m"}]
-    assert render(MINIMAL, sets=(put("config.lease", leases),)).grace_period == 121 + 10 + 5
-    quick = [put("shutdown.applicationStopSeconds", 0), lease(step_down_grace="1s", ttl="10s")]
+    quiet = gate()    # forwards nothing
+    assert render(MINIMAL, sets=(quiet,)).grace_period == 21 + 10 + 5    # delay, stop, reserve
+    leases = put("config.lease", [{"name": "a", "step_down_grace": "1500ms"},
+                                  {"name": "b", "step_down_grace": "2m"}])
+    assert render(MINIMAL, sets=(quiet, leases)).grace_period == 121 + 10 + 5
+    quick = (put("shutdown.applicationStopSeconds", 0), lease(step_down_grace="1s", ttl="10s"))
     # Now the sidecar's side counts: grace, hold-off (5 s, an upper bound), reserve.
-    assert render(MINIMAL, sets=tuple(quick)).grace_period == 1 + 5 + 5
+    assert render(MINIMAL, sets=(quiet, *quick)).grace_period == 1 + 5 + 5
     assert render(MINIMAL, sets=(put("terminationGracePeriodSeconds", 90),)).grace_period == 90
+
+
+def test_the_grace_period_covers_what_a_gate_still_forwards_at_sigterm():
+    def forward(name):
+        return gate(lease=name, standby="forward", peer_listen="0.0.0.0:8081",
+                    advertise="${POD_IP}:8081")
+    assert render(MINIMAL).grace_period == 21 + 10 + 20 + 5    # delay, stop, grace once more, reserve
+    leases = put("config.lease", [{"name": "a", "step_down_grace": "7s"},
+                                  {"name": "b", "step_down_grace": "2m"}])
+    # Only the leases of gates that forward count.
+    assert render(MINIMAL, sets=(leases, forward("a"))).grace_period == 121 + 10 + 7 + 5
+    assert render(MINIMAL, sets=(leases, forward("b"))).grace_period == 121 + 10 + 120 + 5
+    # What is held waits for a hold-off, where that is longer than the grace.
+    quick = (put("shutdown.applicationStopSeconds", 0), lease(step_down_grace="1s", ttl="10s"))
+    assert render(MINIMAL, sets=quick).grace_period == 1 + 5 + 5 + 5
 
 
 def test_awkward_texts_come_through_whole():

@@ -39,18 +39,28 @@ more than the least of 5 s and ttl / 6, which is what stands here: an upper boun
 {{- end -}}
 {{- end -}}
 
-{{/* The leases step down side by side, so the slowest counts: {"drain", "stepDown"} in seconds, JSON. */}}
+{{/*
+The leases step down side by side, so the slowest counts: {"drain", "stepDown", "leave"} in seconds, JSON.
+leave: a gate that forwards goes on at SIGTERM, when its lease is long given back: what is forwarded may
+take step_down_grace more, what is held a hold-off. 0 where no gate forwards.
+*/}}
 {{- define "leasehold.drainTimes" -}}
 {{- $drain := 0 -}}
 {{- $stepDown := 0 -}}
+{{- $leave := 0 -}}
 {{- range $lease := .Values.config.lease -}}
 {{- $what := printf "config.lease %q" $lease.name -}}
 {{- $grace := include "leasehold.millis" (dict "text" (default "20s" $lease.step_down_grace) "what" (printf "%s, step_down_grace" $what)) | int64 -}}
 {{- $holdOff := include "leasehold.holdOff" (dict "lease" $lease "what" $what) | int64 -}}
 {{- $drain = max $drain $grace -}}
 {{- $stepDown = max $stepDown (add $grace $holdOff) -}}
+{{- range $gate := $.Values.config.gate -}}
+{{- if and (eq (default "" $gate.standby) "forward") (eq (default $lease.name $gate.lease) $lease.name) -}}
+{{- $leave = max $leave $grace $holdOff -}}
 {{- end -}}
-{{- dict "drain" (include "leasehold.ceilSeconds" $drain | int) "stepDown" (include "leasehold.ceilSeconds" $stepDown | int) | toJson -}}
+{{- end -}}
+{{- end -}}
+{{- dict "drain" (include "leasehold.ceilSeconds" $drain | int) "stepDown" (include "leasehold.ceilSeconds" $stepDown | int) "leave" (include "leasehold.ceilSeconds" $leave | int) | toJson -}}
 {{- end -}}
 
 {{/* How long the application's preStop keeps it alive: until the drain is over, and one second. */}}
@@ -66,19 +76,21 @@ more than the least of 5 s and ttl / 6, which is what stands here: an upper boun
 
 {{/*
 terminationGracePeriodSeconds. It runs from the start of both preStop hooks: the application's delay and
-its end on one side; drain, release and hold-off (or lingering) on the other; and the reserve.
+its end on one side; drain, release and hold-off (or lingering) on the other. A native sidecar has its
+SIGTERM when both are over, and leaves then (see leave above); an ordinary container has it when its own
+hook is over, so that this is an upper bound. And the reserve.
 */}}
 {{- define "leasehold.gracePeriod" -}}
 {{- $shutdown := .Values.shutdown -}}
 {{- $times := include "leasehold.drainTimes" . | fromJson -}}
 {{- $application := add (include "leasehold.applicationDelay" . | int) (int $shutdown.applicationStopSeconds) -}}
 {{- $sidecar := max (int $times.stepDown) (int $shutdown.lingerSeconds) -}}
-{{- $least := add (max $application $sidecar) (int $shutdown.reserveSeconds) -}}
+{{- $least := add (max $application $sidecar) (int $times.leave) (int $shutdown.reserveSeconds) -}}
 {{- $given := .Values.terminationGracePeriodSeconds -}}
 {{- if kindIs "invalid" $given -}}
 {{- $least -}}
 {{- else if lt (int $given) (int $least) -}}
-{{- fail (printf "terminationGracePeriodSeconds: %d is too small: the leases' step_down_grace and hold-off (%d s), the application's delay and stop (%d s) and the reserve (%d s) need %d; a pod killed before loses requests" (int $given) (int $sidecar) (int $application) (int $shutdown.reserveSeconds) (int $least)) -}}
+{{- fail (printf "terminationGracePeriodSeconds: %d is too small: the longer of step_down_grace with hold-off (%d s) and of the application's delay and stop (%d s), then what gates still forward at SIGTERM (%d s), and the reserve (%d s) need %d; a pod killed before loses requests" (int $given) (int $sidecar) (int $application) (int $times.leave) (int $shutdown.reserveSeconds) (int $least)) -}}
 {{- else -}}
 {{- int $given -}}
 {{- end -}}

@@ -65,11 +65,49 @@
 {{- else if .Values.podMonitor.enabled -}}
   {{- fail "podMonitor.enabled: Prometheus cannot reach config.admin.listen on loopback" -}}
 {{- end -}}
+{{- include "leasehold.validatePeers" . -}}
 {{- range $gate, $port := .Values.service.ports -}}
   {{- $names := list -}}
   {{- range $ports.gates }}{{ $names = append $names .gate }}{{ end -}}
   {{- if not (has $gate $names) -}}
     {{- fail (printf "service.ports: there is no gate %q that others can reach (there are: %s)" $gate (join ", " $names)) -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* "true" for the host of an address that listens everywhere and so leads nowhere. */}}
+{{- define "leasehold.isWildcard" -}}
+{{- if regexMatch "^(0\\.0\\.0\\.0|\\[[0:]+\\]|\\*|):[0-9]+$" . -}}true{{- end -}}
+{{- end -}}
+
+{{/* What gates need to forward to one another: where the others' traffic arrives, and what leads there. */}}
+{{- define "leasehold.validatePeers" -}}
+{{- range $gate := .Values.config.gate -}}
+  {{- $what := printf "config.gate %q" $gate.name -}}
+  {{- $forwards := eq (default "" $gate.standby) "forward" -}}
+  {{- $peer := default "" $gate.peer_listen -}}
+  {{- $advertise := default "" $gate.advertise -}}
+  {{- if and $forwards (eq (default "inbound" $gate.direction) "outbound") -}}
+    {{- fail (printf "%s, standby: forward cannot go with direction: outbound, since what the application sends out is not another pod's; use refuse, close or hold" $what) -}}
+  {{- end -}}
+  {{- if and (not $peer) $forwards -}}
+    {{- fail (printf "%s, standby: forward needs peer_listen beside it, like 0.0.0.0:8081, and advertise, like \"${POD_IP}:8081\": the other pods forward there while this one holds" $what) -}}
+  {{- else if and (not $peer) (or $advertise $gate.peer_secret_file) -}}
+    {{- fail (printf "%s, %s needs peer_listen beside it, like 0.0.0.0:8081" $what (ternary "advertise" "peer_secret_file" (ne $advertise ""))) -}}
+  {{- end -}}
+  {{- if and $peer (not $advertise) (include "leasehold.isWildcard" $peer) -}}
+    {{- fail (printf "%s, peer_listen: %s listens everywhere, which is no address to connect to; give advertise too, like \"${POD_IP}:%s\"" $what $peer (regexFind "[0-9]+$" $peer)) -}}
+  {{- end -}}
+  {{- if include "leasehold.isWildcard" $advertise -}}
+    {{- fail (printf "%s, advertise: %s is no address to connect to; write the pod's own, like \"${POD_IP}:%s\"" $what $advertise (regexFind "[0-9]+$" (default "8081" $peer))) -}}
+  {{- end -}}
+  {{- $leads := default $peer $advertise -}}
+  {{- if and $leads (include "leasehold.isLoopback" $leads) -}}
+    {{- fail (printf "%s, %s: %s leads every other pod to itself; let peer_listen be like 0.0.0.0:8081, and advertise \"${POD_IP}:8081\"" $what (ternary "advertise" "peer_listen" (ne $advertise "")) $leads) -}}
+  {{- end -}}
+  {{- $port := regexFind ":[0-9]+$" $advertise -}}
+  {{- if and $port (not (include "leasehold.isLoopback" $gate.listen)) (eq $port (regexFind ":[0-9]+$" $gate.listen)) -}}
+    {{- fail (printf "%s, advertise: %s names the port of listen, where clients connect; the holder refuses what is forwarded there: write the port of peer_listen, like \"${POD_IP}%s\"" $what $advertise (regexFind ":[0-9]+$" $peer)) -}}
   {{- end -}}
 {{- end -}}
 {{- end -}}
