@@ -187,8 +187,26 @@ void LeaseDriver::TellPeers() {
   if (same()) return;
   told_peers_ = other ? seen : std::nullopt;
   for (const auto& gate : gates_) {
-    gate->SetPeer(PeerOf(other ? &*told_peers_ : nullptr, gate->options().name));
+    const gate::Peer peer = PeerOf(other ? &*told_peers_ : nullptr, gate->options().name);
+    if (other && gate->options().forwards() && peer.address.empty()) TellNoPeer(gate->options());
+    gate->SetPeer(peer);
   }
+}
+
+// Once for each holder and change of what it advertises: what clients wait for then does not come.
+void LeaseDriver::TellNoPeer(const gate::Options& gate) {
+  std::string advertised;
+  for (const auto& [name, address] : told_peers_->peers) {
+    advertised += (advertised.empty() ? "" : ", ") + name + " at " + address;
+  }
+  host_.log.Warn(
+      "gate.no_peer",
+      "the holder advertises nothing to forward to for this gate; requests are held until "
+      "hold_timeout. Every instance gives the gate the same name, and a peer_listen",
+      {{"lease", options_.name},
+       {"gate", gate.name},
+       {"holder", told_peers_->node_id},
+       {"advertised", advertised.empty() ? "nothing" : base::Printable(advertised)}});
 }
 
 void LeaseDriver::DoubtPeer() {

@@ -104,6 +104,7 @@ class LeaseDriver {
   void TellPermit();
   void CheckDrained();
   void TellPeers();
+  void TellNoPeer(const gate::Options& gate);
   void CheckLeft();
   void Arm();
   void ProbeWrite();

@@ -51,7 +51,16 @@ std::string_view Downstream::lease_state() const {
 }
 
 void Downstream::AnswerRefusal(Refusal reason) {
-  const RefusalText text = TextOf(reason);
+  RefusalText text = TextOf(reason);
+  // Whoever waited in vain at a gate that forwards may have waited for another instance.
+  if (reason == Refusal::kHoldTimeout && gate_.options().forwards() &&
+      gate_.core().valve() == lease::Valve::kClosed) {
+    text.detail =
+        gate_.core().route().known()
+            ? "The holder's gate did not take it in time, and the lease did not come here."
+            : "The lease did not come in time, and its record names no holder's gate to "
+              "forward to.";
+  }
   Answer(503, text.type, text.detail);
 }
 

@@ -287,6 +287,17 @@ def test_a_way_to_the_holder_that_swallows_everything_is_503_in_bounded_time_and
     assert "/x" not in [s.path for each in both.apps for s in each.seen]
 
 
+def test_a_holder_that_advertises_nothing_for_this_gate_is_told_at_once(
+        sidecar, redis_server, app):
+    store, apps = redis_server(), (app("a"), app("b"))
+    both = Pair(*(sidecar(f"s{i + 1}", store, lease=LEASE, gates=[
+        {**forwarding(apps[i]), "name": name}]) for i, name in enumerate(("web", "wbe"))),
+        apps).start()
+    line = both.second.wait_event("gate.no_peer", 5, gate="wbe")
+    assert "web at 127.0.0.1:" in line["advertised"] and "same name" in line["msg"]
+    assert "names no holder's gate" in sentence(get(both.second.gate("wbe"), timeout=10))
+
+
 # ---- over and over ----
 
 def test_peer_connections_are_kept_and_their_memory_stays_bounded(
