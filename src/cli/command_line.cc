@@ -172,6 +172,9 @@ class Parser {
       return {std::nullopt, kUsage, "", "leasehold: " + wrong + "\n"};
     }
     TakeCommand(arguments);
+    if (std::string wrong = CommandBeforeTheDashes(arguments); !wrong.empty()) {
+      return {std::nullopt, kUsage, "", "leasehold: " + wrong + "\n"};
+    }
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     try {
       app_.parse(std::move(arguments));
@@ -219,6 +222,35 @@ class Parser {
     arguments.erase(mark, arguments.end());
   }
 
+  // CLI11 would take the command's flags for ours. Whatever else is wrong, it says.
+  static std::string CommandBeforeTheDashes(const std::vector<std::string>& arguments) {
+    if (arguments.empty() || arguments[0] != "exec") return "";
+    size_t at = 1;
+    while (at < arguments.size() && arguments[at].starts_with("-")) {
+      const std::string& flag = arguments[at];
+      const bool config = flag == "-c" || flag == "--config";
+      if (!config && !flag.starts_with("--config=")) return "";
+      at += config ? 2 : 1;
+    }
+    if (at >= arguments.size()) return "";
+    std::string right = "leasehold";
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (i == at) right += " --";
+      right += " " + AsTyped(arguments[i]);
+    }
+    return "exec: the command stands behind \"--\", like: " + right;
+  }
+
+  // A word as a shell takes it.
+  static std::string AsTyped(const std::string& word) {
+    constexpr const char* kBare =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%";
+    const std::string shown = base::Printable(word);
+    if (!word.empty() && word.find_first_not_of(kBare) == std::string::npos) return shown;
+    if (word.find('\'') == std::string::npos) return "'" + shown + "'";
+    return "\"" + shown + "\"";
+  }
+
   // CLI11 would only say that a subcommand is required.
   std::string UnknownVerb(const std::vector<std::string>& arguments) const {
     if (arguments.empty() || arguments[0].starts_with("-")) return "";
@@ -259,6 +291,7 @@ class Parser {
     CLI::App* sub =
         Add(Verb::kExec, "exec",
             "Run a command while the lease is held: exec [OPTIONS] -- COMMAND ...", kExecFooter);
+    sub->usage("Usage: leasehold exec [OPTIONS] -- COMMAND [ARGS...]");
     AddConfig(sub, "The configuration (default sidecar.conf)");
   }
   void AddCheck() {

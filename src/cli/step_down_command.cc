@@ -101,6 +101,10 @@ class StepDown {
     }
     if (!answer->ok()) return FailWith(console_, command_.json, *answer);
     const std::string outcome = answer->body.String("outcome").value_or("unknown");
+    if (outcome == "unknown" && Value(answer->body, "active_node_id").empty() &&
+        answer->body.Token("released_token").value_or(0) == expected_.token) {
+      return Released(*answer);
+    }
     if (outcome == "unknown") return Unknown(kTimedOut, answer->detail(), &*answer);
     if (command_.json) {
       PrintJson(console_, *answer);
@@ -145,6 +149,21 @@ class StepDown {
     if (!command_.token_file.empty()) flags += " --token-file " + Shown(command_.token_file);
     if (command_.config_given) flags += " -c " + Shown(command_.config);
     return flags;
+  }
+
+  // Given back for certain; only a new holder was not seen. There is nothing to try again.
+  int Released(const ApiAnswer& answer) {
+    const std::string why = answer.detail();
+    console_.err << "leasehold: lease " << Shown(lease_) << " was released (token "
+                 << expected_.token << "), and no instance was seen to take it: " << why << "\n";
+    if (why.find("take_back=false") != std::string::npos) {  // the engine's word for who sits out
+      console_.err << "This instance does not compete until another one has held the lease. Start "
+                      "another instance,\nor restart this one to let it compete.\n";
+    } else {
+      console_.err << "Who holds it now:\n  leasehold status" << SameSidecar() << "\n";
+    }
+    if (command_.json) PrintJson(console_, answer);
+    return kTimedOut;
   }
 
   // The outcome is not known. `answer`: the sidecar itself said so.

@@ -146,6 +146,18 @@ TEST_F(CommandLineTest, WhatStandsBehindTheDashesIsTheCommandsFlagsAndAll) {
   EXPECT_TRUE(Good({"run"}).command.empty());
 }
 
+TEST_F(CommandLineTest, ACommandWithoutTheDashesIsToldWhereItStands) {
+  Bad({"exec", "-c", "exec.conf", "sh", "-c", "echo hi"},
+      "the command stands behind \"--\", like: leasehold exec -c exec.conf -- sh -c 'echo hi'");
+  Bad({"exec", "--config=exec.conf", "./worker", "--queue", "x"},
+      "leasehold exec --config=exec.conf -- ./worker --queue x");
+  Bad({"exec", "worker", "--", "--queue"}, "the command stands behind \"--\"");
+  Bad({"exec", "--quiet", "./worker"}, "--quiet");
+  EXPECT_NE(ParseCommandLine({"exec", "--help"})
+                .out.find("leasehold exec [OPTIONS] -- COMMAND [ARGS...]"),
+            std::string::npos);
+}
+
 TEST_F(CommandLineTest, VersionIsToldBothWays) {
   EXPECT_EQ(Good({"version"}).verb, Verb::kVersion);
   const ParsedCommandLine flag = ParseCommandLine({"--version"});

@@ -198,6 +198,28 @@ TEST_F(CommandsTest, StepDownOutcomesMapToExitCodes) {
   }
 }
 
+TEST_F(CommandsTest, StepDownThatReleasedWithoutASuccessorSaysSoAndWhatToDo) {
+  const std::string released = R"({"outcome":"unknown","released_token":"7","detail":)";
+  FakeApi api(loop_);
+  api.On(kDescribe, kDescribed);
+  api.On(kStepDown, {200, released + R"("nobody holds, and take_back=false was asked for"})"});
+  EXPECT_EQ(RunPlain({"step-down", "orders", "--yes", "--no-take-back", "--admin", api.url()}),
+            kTimedOut);
+  ExpectErr("lease orders was released (token 7)");
+  ExpectErr("restart this one to let it compete");
+  EXPECT_EQ(err_.str().find("try again"), std::string::npos) << err_.str();
+  FakeApi leaving(loop_);
+  leaving.On(kDescribe, kDescribed);
+  leaving.On(kStepDown, {200, released + R"("this process is shutting down"})"});
+  EXPECT_EQ(RunPlain({"step-down", "orders", "--yes", "--admin", leaving.url()}), kTimedOut);
+  ExpectErr("Who holds it now:\n  leasehold status --admin");
+  FakeApi other(loop_);  // another token than the one meant: nothing is known
+  other.On(kDescribe, kDescribed);
+  other.On(kStepDown, {200, R"({"outcome":"unknown","released_token":"6","detail":"d"})"});
+  EXPECT_EQ(RunPlain({"step-down", "orders", "--yes", "--admin", other.url()}), kTimedOut);
+  ExpectErr("the outcome is unknown");
+}
+
 TEST_F(CommandsTest, StepDownJsonIsTheApisAnswerAlone) {
   EXPECT_EQ(Run({"step-down", "--yes", "--json"}), kOk);
   EXPECT_EQ(JsonOut().String("active_node_id"), "node-b");
