@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <sstream>
+#include <utility>
 
 #include "base/text.h"
 #include "cli/exit_code.h"
@@ -139,6 +141,16 @@ constexpr const char* kEventsFooter =
     "  leasehold events\n"
     "  leasehold events --lease orders --event lease. --json\n"
     "  leasehold events --no-follow --event lease.lost --event store.\n";
+
+// CLI11 does not know of what stands behind "--".
+class ExecFormatter final : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    usage.insert(usage.find_last_not_of('\n') + 1, " -- COMMAND [ARGS...]");
+    return usage;
+  }
+};
 
 // The texts CLI11 collects; turned into typed values after it is done.
 struct Texts {
@@ -291,7 +303,7 @@ class Parser {
     CLI::App* sub =
         Add(Verb::kExec, "exec",
             "Run a command while the lease is held: exec [OPTIONS] -- COMMAND ...", kExecFooter);
-    sub->usage("Usage: leasehold exec [OPTIONS] -- COMMAND [ARGS...]");
+    sub->formatter(std::make_shared<ExecFormatter>());
     AddConfig(sub, "The configuration (default sidecar.conf)");
   }
   void AddCheck() {

@@ -14,7 +14,14 @@ namespace {
 // What `check` cannot know, because it depends on there being a command. A sentence, or empty.
 std::string Unfit(const config::Config& config) {
   if (config.exec.lease.empty()) {
-    return "exec.lease is missing; with several leases, say which one the command runs under";
+    std::string names;
+    for (const lease::Options& lease : config.leases) {
+      names += (names.empty() ? "\"" : ", \"") + Shown(lease.name) + "\"";
+    }
+    return "exec.lease is missing; with several leases, say under [exec] which one the command "
+           "runs "
+           "under: lease = one of " +
+           names;
   }
   for (const gate::Options& gate : config.gates) {
     if (gate.name == gate::kProcessGateName) {

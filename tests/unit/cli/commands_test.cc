@@ -234,6 +234,15 @@ TEST_F(CommandsTest, SeveralLeasesMustBeNamed) {
   ExpectErr("this sidecar has several leases; name one of a, b");
 }
 
+TEST_F(CommandsTest, ExecUnderOneOfSeveralLeasesListsThem) {
+  const std::string path = ::testing::TempDir() + "exec_of_two.conf";
+  std::ofstream(path) << "[store]\nfile.dir = \"/tmp\"\n[[lease]]\nname = \"orders\"\n"
+                         "[[lease]]\nname = \"mails\"\n";
+  EXPECT_EQ(RunPlain({"exec", "-c", path, "--", "true"}), kUsage);
+  ExpectErr("lease = one of \"orders\", \"mails\"");
+  std::remove(path.c_str());
+}
+
 TEST_F(CommandsTest, LeaseNamesAreEscapedInPaths) {
   EXPECT_EQ(Run({"describe", "a/../b c"}), kFailed);
   EXPECT_EQ(api_->requests()[0].line, "GET /v1/leases/a%2F..%2Fb%20c/describe");
