@@ -150,7 +150,10 @@ bool Sidecar::MakeLeases() {
       gate::Host gate_host = HostOf(driver, options);
       if (!gate.peer_secret_file.empty()) {
         base::Result<std::string> read = config::ReadSecretFile(gate.peer_secret_file);
-        if (!read) return Refuse("gate.refused", read.error(), 2);
+        if (!read) {
+          const std::string where = "gate \"" + gate.name + "\": peer_secret_file: ";
+          return Refuse("gate.refused", {read.error().code, where + read.error().message}, 2);
+        }
         gate_host.peer_secret = std::move(read).value();
       }
       driver.AddGate(gate.type == gate::Type::kHttp
@@ -207,7 +210,10 @@ bool Sidecar::StartSurfaces() {
     std::string token;
     if (!config_.admin.token_file.empty()) {
       base::Result<std::string> read = config::ReadSecretFile(config_.admin.token_file);
-      if (!read) return Refuse("admin.refused", read.error(), 2);
+      if (!read) {
+        return Refuse("admin.refused",
+                      {read.error().code, "admin.token_file: " + read.error().message}, 2);
+      }
       token = *read;
     }
     auto api = admin::ApiServer::Start(loop_, config_.admin, token, *this, metrics_, events_, log_);

@@ -9,7 +9,7 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
-#include "config/find_program.h"
+#include "config/file_checks.h"
 #include "config/option_table.h"
 #include "config/option_value.h"
 #include "health/app_check.h"
@@ -28,8 +28,6 @@ constexpr TableId kExec{"exec", 0};
 constexpr TableId kApp{"app", 0};
 constexpr TableId kAdmin{"admin", 0};
 constexpr TableId kSignal{"signal", 0};
-constexpr TableId kHooks{"hooks", 0};
-constexpr TableId kAudit{"audit", 0};
 
 constexpr size_t kNodeIdBytesMax = 253;  // the longest DNS name
 constexpr size_t kPrefixBytesMax = 64;   // a key or file name keeps room for the lease's 128
@@ -362,6 +360,26 @@ std::vector<Listen> Listens(const Document& document) {
   return listens;
 }
 
+// The other instances would send what they forward to where clients come in: round and round.
+void CheckAdvertise(Document& document, size_t index, const std::vector<Listen>& listens) {
+  const Address& advertise = document.config().gates[index].advertise;
+  for (const Listen& listen : listens) {
+    if (listen.key != "listen" || !SamePlace(advertise, listen.address)) continue;
+    const std::string where =
+        listen.table == kAdmin ? "the API answers" : "clients of " + listen.who + " arrive";
+    // Where the host differs, a port mapping may lead elsewhere.
+    if (Host(advertise) == Host(listen.address)) {
+      document.Error(GateTable(index), "advertise",
+                     "is where " + where + "; name peer_listen's address");
+    } else if (!IsWildcard(advertise)) {
+      document.Warn(GateTable(index), "advertise",
+                    "has the port at which " + where + " (" + listen.address.ToString() +
+                        "); unless a port mapping leads elsewhere, name peer_listen's address");
+    }
+    return;
+  }
+}
+
 void CheckListens(Document& document) {
   const std::vector<Listen> listens = Listens(document);
   for (size_t i = 0; i < listens.size(); ++i) {
@@ -376,6 +394,7 @@ void CheckListens(Document& document) {
   }
   const std::vector<gate::Options>& gates = document.config().gates;
   for (size_t i = 0; i < gates.size(); ++i) {
+    if (!gates[i].advertise.empty()) CheckAdvertise(document, i, listens);
     const bool given = !gates[i].upstream.host.empty() || !gates[i].upstream.path.empty();
     if (!given || !SamePlace(gates[i].listen, gates[i].upstream)) continue;
     if (!gates[i].upstream.IsLoopback()) continue;  // the same port of another machine
@@ -457,44 +476,6 @@ void CheckSignal(Document& document) {
   }
 }
 
-void CheckHooks(Document& document) {
-  const admin::HookOptions& hooks = document.config().hooks;
-  const std::pair<std::string_view, const std::string&> commands[] = {
-      {"on_active", hooks.on_active},
-      {"on_draining", hooks.on_draining},
-      {"on_standby", hooks.on_standby}};
-  for (const auto& [key, command] : commands) {
-    if (command.empty()) continue;
-    const auto words = base::SplitCommand(command);
-    if (!words) {
-      document.Error(kHooks, key,
-                     words.error().message + "; write a program and its arguments, like " +
-                         "\"/etc/leasehold/" + std::string(key) + " --fast\"");
-      continue;
-    }
-    const std::string& program = words->front();
-    if (const FoundProgram found = FindProgram(program); !found.why.empty()) {
-      document.Warn(kHooks, key,
-                    "cannot be run: " + found.why +
-                        "; give the path of an executable file, or a command found in PATH");
-    } else if (program[0] != '/' && program.find('/') != std::string::npos) {
-      document.Warn(kHooks, key, "depends on where leasehold is started; write an absolute path");
-    }
-  }
-}
-
-void CheckAudit(Document& document) {
-  const std::string& file = document.config().audit.file;
-  if (file.empty() || file == "stdout") return;
-  if (file == "-" || file == "stderr") {
-    document.Error(kAudit, "file", "is no file; write \"stdout\" (the log has standard error)");
-  } else if (file.ends_with('/')) {
-    document.Error(kAudit, "file", "is a directory; write the path of a file");
-  } else if (file[0] != '/') {
-    document.Warn(kAudit, "file", "depends on where leasehold is started; write an absolute path");
-  }
-}
-
 }  // namespace
 
 void CheckCombinations(Document& document) {
@@ -507,8 +488,7 @@ void CheckCombinations(Document& document) {
   CheckApp(document);
   CheckAdmin(document);
   CheckSignal(document);
-  CheckHooks(document);
-  CheckAudit(document);
+  CheckFiles(document);
 }
 
 }  // namespace leasehold::config

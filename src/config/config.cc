@@ -300,14 +300,6 @@ base::Result<std::string> ReadWhole(const std::string& path, size_t bytes_max) {
   return content;
 }
 
-void CheckSecretFile(LoadResult& result, const std::string& file, const std::string& key,
-                     const std::string& path) {
-  if (path.empty()) return;
-  const base::Result<std::string> content = ReadSecretFile(path);
-  if (content) return;
-  result.warnings.push_back({file, 0, key, base::JsonQuote(path), content.error().message});
-}
-
 }  // namespace
 
 LoadResult LoadText(std::string_view text, const std::string& file_name,
@@ -325,16 +317,7 @@ LoadResult LoadFile(const std::string& path) {
     return result;
   }
   const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
-  LoadResult result = LoadText(*text, path, environment);
-  if (result.config.store.type == "redis") {
-    const store::RedisOptions& redis = result.config.store.redis;
-    CheckSecretFile(result, path, "store.redis.password_file", redis.password_file);
-  }
-  CheckSecretFile(result, path, "admin.token_file", result.config.admin.token_file);
-  for (const gate::Options& gate : result.config.gates) {
-    CheckSecretFile(result, path, "gate.peer_secret_file", gate.peer_secret_file);
-  }
-  return result;
+  return LoadText(*text, path, environment);
 }
 
 base::Result<std::string> ReadSecretFile(const std::string& path) {

@@ -81,6 +81,18 @@ std::string ListLiteral(const std::vector<TomlValue>& elements) {
   return out + "]";
 }
 
+// An address or a word without quotes is taken for the kind of value that it begins like.
+std::string_view Remedy(std::string_view description) {
+  for (const std::string_view kind :
+       {"parsing time", "parsing date", "parsing integer", "parsing floating-point",
+        "parsing boolean", "parsing value", "parsing decimal", "parsing key-value"}) {
+    if (description.find(kind) != std::string_view::npos) {
+      return "; text stands in quotes, like \"127.0.0.1:8080\"";
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 TomlValue::TomlValue() = default;
@@ -131,7 +143,7 @@ std::variant<TomlValue, TomlError> ParseToml(std::string_view text) {
   } catch (const toml::parse_error& error) {
     return TomlError{static_cast<int>(error.source().begin.line),
                      static_cast<int>(error.source().begin.column),
-                     base::Printable(error.description(), 300)};
+                     base::Printable(error.description(), 300).append(Remedy(error.description()))};
   }
 }
 

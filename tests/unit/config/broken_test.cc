@@ -102,6 +102,10 @@ const Broken kBroken[] = {
      "gate.peer_listen = \"0.0.0.0:8081\": listens everywhere, which is no address to connect to"},
     {"advertise_everywhere", "", "peer_listen = \"0.0.0.0:8081\"\nadvertise = \"0.0.0.0:8081\"", 10,
      "gate.advertise = \"0.0.0.0:8081\": is no address to connect to"},
+    {"advertise_where_clients_arrive", "",
+     "peer_listen = \"127.0.0.1:8081\"\nadvertise = \"127.0.0.1:8080\"", 10,
+     "gate.advertise = \"127.0.0.1:8080\": is where clients of gate \"web\" arrive; name "
+     "peer_listen's address"},
     {"peer_listener_at_the_gates_own_place", "",
      "standby = \"forward\"\npeer_listen = \"127.0.0.1:8080\"", 10,
      "gate.peer_listen = \"127.0.0.1:8080\": is the same place as gate \"web\""},
@@ -209,6 +213,19 @@ TEST_P(BrokenConfigTest, IsOneErrorWithLineKeyAndRemedy) {
 
 INSTANTIATE_TEST_SUITE_P(All, BrokenConfigTest, ::testing::ValuesIn(kBroken),
                          [](const auto& instance) { return instance.param.name; });
+
+TEST(BrokenConfigListTest, TextWithoutQuotesIsToldToStandInThem) {
+  for (const std::string text : {"127.0.0.1:8000", "127.0.0.1", "10s", "localhost:8000", "tcp",
+                                 "/run/app.sock", "${POD_IP}:8081"}) {
+    const LoadResult result = LoadText("[[gate]]\nupstream = " + text + "\n", "test.conf",
+                                       [](const char*) -> const char* { return nullptr; });
+    ASSERT_EQ(result.errors.size(), 1u) << text;
+    const std::string said = result.errors[0].ToString();
+    EXPECT_EQ(said.rfind("test.conf:2: not TOML: ", 0), 0u) << said;
+    EXPECT_NE(said.find("; text stands in quotes, like \"127.0.0.1:8080\""), std::string::npos)
+        << said;
+  }
+}
 
 TEST(BrokenConfigListTest, TheTextTheyBreakIsWithoutFault) {
   const LoadResult result =
