@@ -36,8 +36,8 @@ std::string_view CasOutcomeName(store::CasResult::Outcome outcome) {
 }
 
 // One sentence for people, per notice: what it means and, where there is something to do, what.
-std::string_view NoticeSentence(lease::Notice notice) {
-  switch (notice) {
+std::string_view NoticeSentence(const lease::NoticeEffect& effect) {
+  switch (effect.notice) {
     case lease::Notice::kAcquired: return "this process holds the lease; its gates open";
     case lease::Notice::kAtRisk:
       return "a renewal round failed; still serving until the permit ends";
@@ -46,7 +46,9 @@ std::string_view NoticeSentence(lease::Notice notice) {
       return "stepping down: finishing what is in flight, admitting nothing new";
     case lease::Notice::kReleased: return "the lease was given back";
     case lease::Notice::kLost: return "the lease is lost; every gate is shut";
-    case lease::Notice::kObserved: return "the holder seen in the store changed";
+    case lease::Notice::kObserved:
+      return effect.holder_node_id.empty() ? "nobody holds the lease"
+                                           : "the holder seen in the store changed";
     case lease::Notice::kStoreDegraded: return "the store does not answer as it should";
     case lease::Notice::kStoreRecovered: return "the store answers again";
     case lease::Notice::kDuplicateId:
@@ -154,7 +156,7 @@ void LeaseReport::Tell(const lease::NoticeEffect& effect) {
   event.grace = effect.grace;
   event.detail = effect.detail;
   event.at = Loop::WallNow();
-  std::string message(NoticeSentence(effect.notice));
+  std::string message(NoticeSentence(effect));
   if (!effect.detail.empty()) message += ": " + effect.detail;
   log_.Write(NoticeLevel(effect.notice), event.name, message,
              {{"lease", lease_},

@@ -182,6 +182,14 @@ base::Status ChildImpl::WatchOutput(int fd) {
   return {};
 }
 
+const char* Remedy(int error) {
+  switch (error) {
+    case ENOENT: return " (give a path, or a command found in PATH)";
+    case EACCES: return " (make it executable for this user: chmod +x)";
+    default: return "";
+  }
+}
+
 base::Status ChildImpl::Spawn(const ChildOptions& options, int output) {
   std::vector<std::string> argv = options.argv;
   std::vector<std::string> env = Environment(options.env);
@@ -206,9 +214,7 @@ base::Status ChildImpl::Spawn(const ChildOptions& options, int output) {
   if (error != 0) {
     process->child = nullptr;
     Process::Close(process);
-    return SystemError(
-        "cannot start \"" + options.argv[0] + "\" (give a path, or a command found in PATH)",
-        -error);
+    return SystemError("cannot start \"" + options.argv[0] + "\"" + Remedy(-error), -error);
   }
   process_ = process;
   pid_ = uv_process_get_pid(&process->handle);

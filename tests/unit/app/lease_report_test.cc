@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 namespace leasehold::app {
 namespace {
 
@@ -45,6 +47,27 @@ TEST_F(LeaseReportTest, ALossIsCountedByItsReasonAndToldOnce) {
   ASSERT_EQ(events_.history().size(), 1u);
   EXPECT_EQ(events_.history().back().name, "lease.lost");
   EXPECT_EQ(events_.history().back().reason, "host_frozen");
+}
+
+TEST_F(LeaseReportTest, ARecordWithoutAHolderIsToldAsThat) {
+  std::FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  log_ = observe::Log::ToDescriptor({}, fileno(file));
+  SetUp();  // a report that writes there
+  lease::NoticeEffect effect = Notice(lease::Notice::kObserved);
+  report_->Tell(effect);
+  effect.holder_node_id = "n2";
+  report_->Tell(effect);
+  log_.reset();
+  std::rewind(file);
+  std::string said(4096, '\0');
+  said.resize(std::fread(said.data(), 1, said.size(), file));
+  std::fclose(file);
+  const size_t nobody = said.find("nobody holds the lease");
+  const size_t changed = said.find("the holder seen in the store changed");
+  ASSERT_NE(nobody, std::string::npos) << said;
+  ASSERT_NE(changed, std::string::npos) << said;
+  EXPECT_LT(nobody, changed) << said;
 }
 
 TEST_F(LeaseReportTest, AGatesEventsNameLeaseTokenAndHolder) {

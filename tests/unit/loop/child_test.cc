@@ -102,6 +102,15 @@ TEST_F(ChildTest, CommandThatDoesNotExistIsAnErrorNamingIt) {
   EXPECT_FALSE(Start({}).ok());
 }
 
+TEST_F(ChildTest, AFileThatIsNotExecutableIsToldWithItsRemedy) {
+  ChildOptions options;
+  options.argv = {"/etc/passwd"};
+  const base::Status status = Start(options);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("\"/etc/passwd\" (make it executable"), std::string::npos)
+      << status.error().message;
+}
+
 TEST_F(ChildTest, OutputIsBoundedAndATalkativeChildDoesNotBlock) {
   ChildOptions options;
   options.argv = {"sh", "-c", "head -c 1000000 /dev/zero; exit 7"};
