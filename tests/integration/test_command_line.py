@@ -148,6 +148,15 @@ def test_step_down_alone_is_taken_back_unless_told_otherwise(single):
     assert one.token() != 3 and len(one.events("lease.acquired")) == 2
 
 
+def test_a_step_down_that_nobody_takes_over_says_that_it_was_done(single):
+    one = single()
+    done = one.cli("step-down", "--yes", "--no-take-back")
+    assert done.returncode == TIMED_OUT, done
+    assert "was released (token 1)" in done.stderr, done.stderr
+    assert "restart this one to let it compete" in done.stderr, done.stderr
+    assert "try again" not in done.stderr, done.stderr
+
+
 def test_a_retry_after_an_unknown_outcome_gets_the_recorded_result(pair, things):
     both = pair()
     one = both.first
