@@ -257,10 +257,12 @@ class Parser {
   static std::string AsTyped(const std::string& word) {
     constexpr const char* kBare =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%";
-    const std::string shown = base::Printable(word);
+    std::string shown = base::Printable(word);
     if (!word.empty() && word.find_first_not_of(kBare) == std::string::npos) return shown;
-    if (word.find('\'') == std::string::npos) return "'" + shown + "'";
-    return "\"" + shown + "\"";
+    for (size_t at = 0; (at = shown.find('\'', at)) != std::string::npos; at += 4) {
+      shown.replace(at, 1, "'\\''");
+    }
+    return "'" + shown + "'";
   }
 
   // CLI11 would only say that a subcommand is required.

@@ -151,6 +151,7 @@ TEST_F(CommandLineTest, ACommandWithoutTheDashesIsToldWhereItStands) {
       "the command stands behind \"--\", like: leasehold exec -c exec.conf -- sh -c 'echo hi'");
   Bad({"exec", "--config=exec.conf", "./worker", "--queue", "x"},
       "leasehold exec --config=exec.conf -- ./worker --queue x");
+  Bad({"exec", "echo", "it's"}, R"(exec -- echo 'it'\''s')");
   Bad({"exec", "worker", "--", "--queue"}, "the command stands behind \"--\"");
   Bad({"exec", "--quiet", "./worker"}, "--quiet");
   EXPECT_NE(ParseCommandLine({"exec", "--help"})
