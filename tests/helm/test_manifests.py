@@ -59,9 +59,9 @@ def test_the_program_takes_the_sidecar_conf(rendered, case, tmp_path):
     ip = "fd00::7" if case[0].stem == "ipv6" else ENVIRONMENT["POD_IP"]
     done = check(rendered.conf, tmp_path, POD_IP=ip)
     assert done.returncode == 0, done.stderr + rendered.conf
-    # Files of secrets and hooks are in the pod only. Without a peer secret it warns, as the notes do.
+    # Files of secrets and hooks, and the directory of the audit, are in the pod only. Without a peer secret it warns, as the notes do.
     # Nothing else may be risky in an example.
-    expected = "No such file|no such file here" + ("" if "peer_secret_file" in rendered.conf
+    expected = "No such file|no such file here|no directory /var/lib/leasehold/ here" + ("" if "peer_secret_file" in rendered.conf
                                                    else "|give peer_secret_file")
     warnings = [line for line in done.stderr.splitlines() if line.startswith("warning:")]
     assert [line for line in warnings if not re.search(expected, line)] == []
