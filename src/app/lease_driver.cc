@@ -1,5 +1,6 @@
 #include "app/lease_driver.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -218,8 +219,8 @@ void LeaseDriver::DoubtPeer() {
 
 void LeaseDriver::Leave() {
   leaving_ = true;
-  bool forwards = false;
-  for (const auto& gate : gates_) forwards = forwards || gate->options().forwards();
+  const bool forwards = std::any_of(gates_.begin(), gates_.end(),
+                                    [](const auto& gate) { return gate->options().forwards(); });
   Feed(lease::Shutdown{forwards});
 }
 
@@ -237,12 +238,10 @@ void LeaseDriver::CheckLeft() {
     }
     leave_end_.StartAt(now + Max(timing.grace, timing.hold_off));
   }
-  bool gone = !leave_end_.armed();
-  if (!gone) {
-    gone = true;
-    for (const auto& gate : gates_) gone = gone && (!gate->options().forwards() || gate->gone());
-  }
-  if (gone) Feed(lease::Shutdown{});
+  const bool gone = std::all_of(gates_.begin(), gates_.end(), [](const auto& gate) {
+    return !gate->options().forwards() || gate->gone();
+  });
+  if (gone || !leave_end_.armed()) Feed(lease::Shutdown{});
 }
 
 void LeaseDriver::TellPermit() {

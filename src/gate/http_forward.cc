@@ -108,10 +108,7 @@ bool Downstream::OnPeerHead() {
   if (head.lease_peer == kPeerNotAdmitted) {
     PeerDidNotAdmit();
   } else {
-    gate_.NotePeerTrouble(
-        "it refuses this sidecar; every sidecar of this gate needs the same peer_secret_file and "
-        "an "
-        "advertise that names its peer_listen (the holder's log says which)");
+    gate_.NotePeerTrouble(kPeerRefusesUs);
     // Alive and sure of itself: nobody need wait for that.
     gate_.PeerAdmitted(exchange_.route_generation);
     AnswerPeerRefused();

@@ -25,6 +25,11 @@ inline constexpr std::string_view kPeerAnswer = "answer";      // what became of
 inline constexpr std::string_view kPeerNotAdmitted = "not_admitted";  // 503: nothing was done
 inline constexpr std::string_view kPeerRefused = "refused";           // 403: not one of us
 
+// What a sender logs of a peer listener that refused it: the holder knows why, and who can mend it.
+inline constexpr std::string_view kPeerRefusesUs =
+    "it refuses this sidecar; every sidecar of this gate needs the same peer_secret_file and an "
+    "advertise that names its own peer_listen; the holder's log says which";
+
 struct PeerHello {
   std::string_view gate;
   std::string_view to;

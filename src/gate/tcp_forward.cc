@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "gate/peer_hello.h"
+
 namespace leasehold::gate {
 namespace {
 
@@ -12,9 +14,6 @@ constexpr std::string_view kNotNow = "it does not serve now";
 constexpr std::string_view kStranger =
     "what answers there is no peer listener of a tcp gate; the holder's advertise must name its "
     "peer_listen";
-constexpr std::string_view kRefusedThere =
-    "it refuses this sidecar; every sidecar of this gate needs the same peer_secret_file and an "
-    "advertise that names its own peer_listen; the holder's log says which";
 
 }  // namespace
 
@@ -51,7 +50,7 @@ void TcpForward::OnData(std::span<const char> bytes) {
   }
   switch (verdict) {
     case PeerVerdict::kNotAdmitted: return Finish(verdict, std::string(kNotNow));
-    case PeerVerdict::kRefused: return Finish(verdict, std::string(kRefusedThere));
+    case PeerVerdict::kRefused: return Finish(verdict, std::string(kPeerRefusesUs));
     case PeerVerdict::kAdmitted: break;
   }
   // Who answers before it can have read the header did not judge it.
