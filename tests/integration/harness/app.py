@@ -157,8 +157,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class TcpEcho:
-    """A TCP application: gives every byte back. Counts connections."""
+class TcpApp:
+    """A TCP application on loopback, a thread a connection; a subclass says what it answers."""
 
     def __init__(self):
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
@@ -176,18 +176,12 @@ class TcpEcho:
             while True:
                 connection, _ = self._listener.accept()
                 self.accepted += 1
-                threading.Thread(target=self._echo, args=(connection,), daemon=True).start()
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
         except OSError:
             pass
 
-    @staticmethod
-    def _echo(connection):
-        try:
-            while data := connection.recv(65536):
-                connection.sendall(data)
-        except OSError:
-            pass
-        connection.close()
+    def _serve(self, connection):
+        raise NotImplementedError
 
     def close(self):
         try:
@@ -196,3 +190,15 @@ class TcpEcho:
             pass
         self._listener.close()
         self._thread.join(5)
+
+
+class TcpEcho(TcpApp):
+    """Gives every byte back. Counts connections."""
+
+    def _serve(self, connection):
+        try:
+            while data := connection.recv(65536):
+                connection.sendall(data)
+        except OSError:
+            pass
+        connection.close()

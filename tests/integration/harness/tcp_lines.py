@@ -5,29 +5,16 @@ import threading
 import time
 from dataclasses import dataclass
 
+from .app import TcpApp
 
-class TcpLines:
+
+class TcpLines(TcpApp):
     """Answers each line "x" with "<name> x". Notes every line that it was asked."""
 
     def __init__(self, name):
         self.name = name
         self.lines = []  # (time, line)
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.port = self._listener.getsockname()[1]
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-        self._thread.start()
-
-    @property
-    def address(self):
-        return f"127.0.0.1:{self.port}"
-
-    def _accept(self):
-        try:
-            while True:
-                connection, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-        except OSError:
-            pass
+        super().__init__()
 
     def _serve(self, connection):
         try:
@@ -37,14 +24,6 @@ class TcpLines:
                     connection.sendall(self.name.encode() + b" " + line)
         except OSError:
             pass
-
-    def close(self):
-        try:
-            self._listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self._listener.close()
-        self._thread.join(5)
 
 
 @dataclass
