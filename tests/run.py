@@ -18,6 +18,10 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "integration"))
+
+from harness import sanitizer  # noqa: E402
+
 KINDS = ("cpp", "integration", "tidy", "helm")
 BY_THEMSELVES = ("helm",)   # only when asked for: `make helm-test` fetches what they need
 PYTEST_NOTHING_COLLECTED = 5
@@ -42,16 +46,13 @@ class Count:
                 self.passed += 1
 
 
-def environment(arguments):
+def environment(arguments, results):
     env = dict(os.environ, LEASEHOLD_BIN=str(arguments.build / "leasehold"),
                PYTHONDONTWRITEBYTECODE="1")
     for name in ("http_proxy", "HTTP_PROXY"):   # every test speaks to loopback
         env.pop(name, None)
     if arguments.sanitized:
-        # A fault ends the program with a code that none of ours uses, so that no test takes it for one.
-        env.update(LEASEHOLD_SANITIZED="1",
-                   ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:exitcode=99",
-                   UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:exitcode=99")
+        env.update(LEASEHOLD_SANITIZED="1", **sanitizer.environment(results / "sanitizer"))
     return env
 
 
@@ -59,7 +60,7 @@ def run_cpp(arguments, results, count):
     gtest = results / "gtest"
     gtest.mkdir()
     junit = results / "ctest.xml"
-    env = dict(environment(arguments), GTEST_OUTPUT=f"xml:{gtest}/", GTEST_BRIEF="1")
+    env = dict(environment(arguments, results), GTEST_OUTPUT=f"xml:{gtest}/", GTEST_BRIEF="1")
     subprocess.run(["ctest", "--test-dir", str(arguments.build), "--output-on-failure",
                     "--parallel", str(arguments.jobs), "--output-junit", str(junit)],
                    env=env, stdin=subprocess.DEVNULL, check=False)
@@ -85,12 +86,20 @@ def run_pytest(arguments, results, folder, count):
     junit = results / f"{folder}.xml"
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                            f"--junitxml={junit}", f"tests/{folder}"],
-                          cwd=ROOT, env=environment(arguments), stdin=subprocess.DEVNULL, check=False)
+                          cwd=ROOT, env=environment(arguments, results), stdin=subprocess.DEVNULL, check=False)
     before = len(count.failed)
     if junit.exists():
         count.add_junit(junit)
     if done.returncode not in (0, PYTEST_NOTHING_COLLECTED) and len(count.failed) == before:
         count.failed.append(f"pytest tests/{folder} (the run itself)")
+
+
+def add_sanitizer_reports(results, count):
+    """Whichever process wrote one, in whichever test: also one that no test looked at again."""
+    for report in sorted((results / "sanitizer").iterdir()):
+        text = report.read_text(errors="replace")
+        print(f"== {report}\n{text}", flush=True)
+        count.failed.append(f"a sanitizer's report: {report}")
 
 
 def main():
@@ -107,7 +116,7 @@ def main():
     kinds = arguments.kinds or [kind for kind in KINDS if kind not in BY_THEMSELVES]
     results = arguments.build / "test-results"
     shutil.rmtree(results, ignore_errors=True)
-    results.mkdir()
+    (results / "sanitizer").mkdir(parents=True)
     count = Count()
     for kind in kinds:
         began = time.monotonic()
@@ -117,6 +126,7 @@ def main():
         else:
             run_pytest(arguments, results, kind, count)
         print(f"== {kind} tests took {time.monotonic() - began:.0f} s", flush=True)
+    add_sanitizer_reports(results, count)
     for name in count.skipped:
         print(f"skipped: {name}")
     for name in count.failed:

@@ -13,6 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "integration")]
 
 from chart import helm_binary  # noqa: E402
+from harness.sanitizer_fixtures import no_sanitizer_report, sanitizer_reports  # noqa: E402, F401
 from harness.sidecar import binary  # noqa: E402
 from kube_schema import WHEEL  # noqa: E402
 

@@ -11,6 +11,7 @@ import re
 import subprocess
 import time
 
+from harness import sanitizer
 from harness.process import Process
 from harness.sidecar import binary
 from harness.wait import wait_for
@@ -30,7 +31,7 @@ class Pod:
         given = {"metadata.name": name, "metadata.namespace": "prod", "status.podIP": ip}
         own = {each["name"]: given[each["valueFrom"]["fieldRef"]["fieldPath"]]
                for each in self.container["env"] if "valueFrom" in each}
-        self.env = {"PATH": f"{bin_folder}:{os.environ['PATH']}", **own, **env}
+        self.env = {"PATH": f"{bin_folder}:{os.environ['PATH']}", **sanitizer.passed_on(), **own, **env}
         self.roots = {}
         for mount in self.container["volumeMounts"]:
             place = directory / mount["name"]

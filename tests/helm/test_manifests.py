@@ -9,6 +9,7 @@ import pytest
 
 import kube_schema
 from chart import ENVIRONMENT, VALUES, VERSIONS, CHART, helm, render
+from harness.sanitizer import passed_on
 from harness.sidecar import binary
 
 CASES = [pytest.param((values, version), id=f"{values.stem}-{version}")
@@ -31,7 +32,7 @@ def check(conf, directory, **environment):
     path.write_text(conf)
     return subprocess.run([binary(), "check", "-c", path], capture_output=True, text=True,
                           check=False, timeout=30,
-                          env={"PATH": os.environ["PATH"], **ENVIRONMENT, **environment})
+                          env={"PATH": os.environ["PATH"], **passed_on(), **ENVIRONMENT, **environment})
 
 
 def seconds(text):

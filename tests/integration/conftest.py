@@ -19,6 +19,7 @@ from harness.app import App, TcpEcho  # noqa: E402
 from harness.client import Client  # noqa: E402
 from harness.fault_proxy import FaultProxy  # noqa: E402
 from harness.redis import Redis  # noqa: E402
+from harness.sanitizer_fixtures import no_sanitizer_report, sanitizer_reports  # noqa: E402, F401
 from harness.sidecar import Sidecar, binary  # noqa: E402
 
 # What the tests need beside the program, and how one gets it. Nothing is skipped for want of it.

@@ -11,6 +11,7 @@ from harness.client import get
 from harness.fast_app import FastApp
 from harness.measured import measured
 from harness.pair import Pair, http_gate
+from harness.sanitizer import has_sanitizers
 from harness.sidecar import binary
 from harness.wait import wait_for
 
@@ -19,11 +20,10 @@ MIB = 1024 * 1024
 
 def build_kind():
     """"release", "debug" or "sanitized": the limits hold for the program that is shipped."""
-    with open(binary(), "rb") as f:
-        data = f.read()
-    if b"__asan_init" in data:
+    if has_sanitizers(binary()):
         return "sanitized"
-    return "debug" if b".debug_info" in data else "release"
+    with open(binary(), "rb") as f:
+        return "debug" if b".debug_info" in f.read() else "release"
 
 
 def limit_for(release, debug, sanitized, what):

@@ -1,5 +1,6 @@
 """Bounds on memory that hold for every build."""
 
+from .sanitizer import has_sanitizers
 from .sidecar import binary
 
 MIB = 1 << 20
@@ -12,6 +13,4 @@ QUARANTINE = 256 * MIB
 
 def bound(size):
     """`size` bytes more are allowed; more of them where the program is built with AddressSanitizer."""
-    with open(binary(), "rb") as program:
-        sanitized = b"__asan_init" in program.read()
-    return size * SANITIZER_FACTOR + QUARANTINE if sanitized else size
+    return size * SANITIZER_FACTOR + QUARANTINE if has_sanitizers(binary()) else size

@@ -5,6 +5,8 @@ import signal
 import socket
 import subprocess
 
+from . import sanitizer
+
 
 def free_port():
     """A port that was free a moment ago; only for servers that cannot report one. Try again."""
@@ -86,7 +88,10 @@ class Process:
             return f.read()
 
     def close(self):
+        """Ends it where it still runs; a fault that a sanitizer found in it fails the test."""
         if self.running():
             self.kill9()
         else:
             self._popen.wait()
+        fault = sanitizer.fault_of(self.exit_code(), self.output())
+        assert not fault, f"{self.argv[0]} (pid {self.pid}): {fault}; its output: {self.out_path}"
