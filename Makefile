@@ -5,13 +5,14 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SEEDS ?= 20000
 MOVES ?= 50
+SECONDS ?= 60
 CMAKE_ARGS ?=
 # Debian's python3 is the one that python3-pytest belongs to, whatever stands first in PATH.
 PYTHON ?= $(shell test -x /usr/bin/python3 && echo /usr/bin/python3 || echo python3)
 CXX_FILES = find src tests bench -name '*.cc' -o -name '*.h'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test helm-test check asan bench simulate moves deps clean
+.PHONY: help run build test helm-test check asan bench simulate moves fuzz deps clean
 
 help:
 	@echo "make run       build, then two sidecars with a stock application and things to try (DEMO=1: plays a failover)"
@@ -23,11 +24,12 @@ help:
 	@echo "make bench     our gate beside HAProxy and nginx (QUICK=1: under two minutes)"
 	@echo "make simulate  the lease protocol's simulator (SEEDS=n, default $(SEEDS); FIRST=s: the first seed)"
 	@echo "make moves     planned moves, rolling replacement, restarts under 1000 requests/s (MOVES=50 STORE=redis|file)"
+	@echo "make fuzz      libFuzzer on what strangers can send (TARGET=http1_request, default all in turn; SECONDS=n each, default $(SECONDS))"
 	@echo "make deps      install everything that all of these need (Debian packages; sudo when not root)"
 	@echo "make clean     remove what was built"
 
 deps:
-	@.ci/deps build test helm check bench
+	@.ci/deps build test helm check bench fuzz
 
 # One build folder for the program and the tests: the rooms are compiled once, optimised, for both.
 build:
@@ -79,6 +81,14 @@ moves:
 	@cmake --build build --parallel $(JOBS) --target leasehold moves_app moves_load
 	@LEASEHOLD_BIN=build/leasehold $(PYTHON) tests/moves/moves.py --moves $(MOVES) --store "$(STORE)"
 
+# Apart from the other builds: another compiler, and every room instrumented. One core; a night: SECONDS=3600.
+fuzz:
+	@.ci/deps build fuzz
+	@cmake -S . -B build-fuzz -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O2 -g1" \
+	  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DLEASEHOLD_FUZZ=ON $(CMAKE_ARGS)
+	@cmake --build build-fuzz --parallel $(JOBS) --target $(if $(TARGET),$(addprefix fuzz_,$(TARGET)),fuzz_all)
+	@$(PYTHON) tests/fuzz/fuzz.py --build build-fuzz --seconds $(SECONDS) $(TARGET)
+
 # Scripted where nobody could press Ctrl-C.
 run: build
 	@.ci/deps test
@@ -90,4 +100,4 @@ bench: build
 	@QUICK=$(QUICK) bench/run
 
 clean:
-	@rm -rf build build-asan build-check
+	@rm -rf build build-asan build-check build-fuzz
