@@ -12,15 +12,16 @@ PYTHON ?= $(shell test -x /usr/bin/python3 && echo /usr/bin/python3 || echo pyth
 CXX_FILES = find src tests bench -name '*.cc' -o -name '*.h'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test helm-test check asan bench simulate moves fuzz deps clean
+.PHONY: help run build test helm-test check asan coverage bench simulate moves fuzz deps clean
 
 help:
 	@echo "make run       build, then two sidecars with a stock application and things to try (DEMO=1: plays a failover)"
 	@echo "make build     install what the build needs and build the program: build/leasehold"
 	@echo "make test      build and run every test; the last line counts them"
 	@echo "make helm-test the chart: lint, render, the program's own check, what pods would do (HELM=/path/to/helm: yours)"
-	@echo "make check     format, clang-tidy, layering and bans; changes nothing (DEEP=1: the analyzer takes its time)"
-	@echo "make asan      every test under AddressSanitizer and UndefinedBehaviorSanitizer (build-asan/)"
+	@echo "make check     layering and bans, format, clang-tidy, cppcheck, scripts; changes nothing (DEEP=1: a longer look)"
+	@echo "make asan      every test, the chart's too, under AddressSanitizer and UndefinedBehaviorSanitizer (build-asan/)"
+	@echo "make coverage  what the unit tests reach of lease, proto and the gates' core; fails below 90 % and 80 %"
 	@echo "make bench     our gate beside HAProxy and nginx (QUICK=1: under two minutes)"
 	@echo "make simulate  the lease protocol's simulator (SEEDS=n, default $(SEEDS); FIRST=s: the first seed)"
 	@echo "make moves     planned moves, rolling replacement, restarts under 1000 requests/s (MOVES=50 STORE=redis|file)"
@@ -29,7 +30,7 @@ help:
 	@echo "make clean     remove what was built"
 
 deps:
-	@.ci/deps build test helm check bench fuzz
+	@.ci/deps build test helm check coverage bench fuzz
 
 # One build folder for the program and the tests: the rooms are compiled once, optimised, for both.
 build:
@@ -50,20 +51,33 @@ helm-test: build
 	@$(PYTHON) tests/run.py --build build --jobs $(JOBS) helm
 
 asan:
-	@.ci/deps build test
+	@.ci/deps build test helm
 	@cmake -S . -B build-asan -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
 	  -DLEASEHOLD_SANITIZE=ON -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
 	@cmake --build build-asan --parallel $(JOBS)
-	@$(PYTHON) tests/run.py --build build-asan --jobs $(JOBS) --sanitized
+	@$(PYTHON) tests/run.py --build build-asan --jobs $(JOBS) --sanitized cpp integration tidy helm
+
+# Of what was compiled without optimisation, so that each line is there to be counted.
+coverage:
+	@.ci/deps build test coverage
+	@cmake -S . -B build-coverage -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Debug -DLEASEHOLD_TESTS=ON \
+	  -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1 --coverage -fprofile-update=atomic" $(CMAKE_ARGS)
+	@$(PYTHON) tests/coverage.py --build build-coverage --jobs $(JOBS)
 
 # `check` compiles nothing: clang-tidy reads the flags of the Release build.
 check:
 	@.ci/deps build check
 	@cmake -S . -B build-check -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=OFF
+	@echo "check: planted faults are found"
+	@$(PYTHON) -m pytest -q -p no:cacheprovider tests/tidy/planted.py
 	@echo "check: layering, bans, lengths"
 	@$(PYTHON) tests/tidy/layering.py
 	@echo "check: format"
 	@$(CXX_FILES) | xargs clang-format --dry-run -Werror
+	@echo "check: Python and shell"
+	@$(PYTHON) tests/tidy/scripts.py
+	@echo "check: cppcheck"
+	@$(PYTHON) tests/tidy/cppcheck.py --build build-check --jobs $(JOBS)
 	@echo "check: clang-tidy (some minutes)"
 	@$(PYTHON) tests/tidy/clang_tidy.py --build build-check --jobs $(JOBS) $(if $(DEEP),--deep)
 	@echo "check: all well"
@@ -100,4 +114,4 @@ bench: build
 	@QUICK=$(QUICK) bench/run
 
 clean:
-	@rm -rf build build-asan build-check build-fuzz
+	@rm -rf build build-asan build-check build-coverage build-fuzz

@@ -194,7 +194,7 @@ def play(stage):
         say(f"  {name:<24} {milliseconds(gap):>8}  without an answer")
     say(f"  fencing tokens           {' < '.join(map(str, tokens))}  as the applications saw them, "
         f"over {len(taps.seen)} requests")
-    say(f"  SIGTERM                  both sidecars released and ended with 0")
+    say("  SIGTERM                  both sidecars released and ended with 0")
     say(dim(f"\n  {time.monotonic() - begun:.1f} s in all; `make run` on a terminal lets you break "
             "things yourself"))
     return 0

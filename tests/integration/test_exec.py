@@ -282,7 +282,7 @@ def test_gates_and_command_share_the_lease(redis_server, sidecar, app, stamps):
     stamps.wait(1, 5)
     opened = one.last("gate.opened", gate="raw")
     assert opened.at <= one.wait_event("exec.started", 5).at
-    with socket.create_connection(one.gate("raw")) as tunnel:
+    with socket.create_connection(one.gate("raw")):
         wait_for(lambda: one.status()["gates"][0]["in_flight"] == 1, 5, "a tunnel")
         one.step_down(take_back=False, wait=False)
         term = one.wait_event("exec.term", 5)

@@ -11,8 +11,6 @@ from harness.events import EventReader
 from harness.openapi import Document
 from harness.pair import Pair, http_gate
 from harness.raw import Raw
-from harness.sidecar import Answer
-from harness.wait import wait_for
 
 TOKEN = "t0k3n"
 STEP_DOWN = "/v1/leases/{name}/step-down"

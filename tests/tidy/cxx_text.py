@@ -81,7 +81,7 @@ def outline(code):
     code = without_preprocessor(code)
     functions, variables = [], []
     stack = []          # (kind, statement, where it starts, open parentheses outside it)
-    start, parens, resume = 0, 0, None
+    start, parens = 0, 0
     for match in re.finditer(r"[(){};]", code):
         sign, at = match[0], match.start()
         statement = code[start:at]
