@@ -12,7 +12,7 @@ PYTHON ?= $(shell test -x /usr/bin/python3 && echo /usr/bin/python3 || echo pyth
 CXX_FILES = find src tests bench -name '*.cc' -o -name '*.h'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test helm-test check asan coverage bench simulate moves fuzz deps clean
+.PHONY: help run build test helm-test check asan coverage bench simulate mutants moves fuzz deps clean
 
 help:
 	@echo "make run       build, then two sidecars with a stock application and things to try (DEMO=1: plays a failover)"
@@ -24,6 +24,7 @@ help:
 	@echo "make coverage  what the unit tests reach of lease, proto and the gates' core; fails below 90 % and 80 %"
 	@echo "make bench     our gate beside HAProxy and nginx (QUICK=1: under two minutes)"
 	@echo "make simulate  the lease protocol's simulator (SEEDS=n, default $(SEEDS); FIRST=s: the first seed)"
+	@echo "make mutants   deliberate faults of the source, each caught by the simulator: which checker, after how many seeds"
 	@echo "make moves     planned moves, rolling replacement, restarts under 1000 requests/s (MOVES=50 STORE=redis|file)"
 	@echo "make fuzz      libFuzzer on what strangers can send (TARGET=http1_request, default all in turn; SECONDS=n each, default $(SECONDS))"
 	@echo "make deps      install everything that all of these need (Debian packages; sudo when not root)"
@@ -62,7 +63,7 @@ coverage:
 	@.ci/deps build test coverage
 	@cmake -S . -B build-coverage -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Debug -DLEASEHOLD_TESTS=ON \
 	  -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1 --coverage -fprofile-update=atomic" $(CMAKE_ARGS)
-	@$(PYTHON) tests/coverage.py --build build-coverage --jobs $(JOBS)
+	@$(PYTHON) tests/cxx_coverage.py --build build-coverage --jobs $(JOBS)
 
 # `check` compiles nothing: clang-tidy reads the flags of the Release build.
 check:
@@ -87,6 +88,12 @@ simulate:
 	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
 	@cmake --build build --parallel $(JOBS) --target simulate
 	@build/tests/simulate --seeds $(SEEDS) $(if $(FIRST),--first-seed $(FIRST))
+
+mutants:
+	@.ci/deps build test
+	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
+	@cmake --build build --parallel $(JOBS) --target simulate
+	@$(PYTHON) tests/mutations/mutants.py --build build --jobs $(JOBS)
 
 # Two stores, about a minute and a half each.
 moves:

@@ -230,10 +230,7 @@ void Engine::Core::OnAcquireAnswer(const Op& op, const Answer& answer) {
     case Answer::Kind::kApplied: return StartTerm(op, answer.version);
     case Answer::Kind::kRecord:
     case Answer::Kind::kAbsent: Observe(answer); return BackToStandby();
-    case Answer::Kind::kConflictBlind:
-      BackToStandby();
-      next_poll_at_ = now_;
-      return;
+    case Answer::Kind::kConflictBlind:  // who has it is not known: nothing is tried before a look
     case Answer::Kind::kAmbiguous:
       acquire_op_ = op;
       backoff_ = kBackoffMin;
@@ -242,7 +239,8 @@ void Engine::Core::OnAcquireAnswer(const Op& op, const Answer& answer) {
   }
 }
 
-// The read after an ambiguous acquisition: a record that bears its beat says that it took.
+// The read after an acquisition that was ambiguous, or whose conflict came without a record: one
+// that bears its beat says that it took (a doubled request takes once and conflicts once).
 void Engine::Core::OnAcquireRead(const Op&, const Answer& answer) {
   const bool ours = answer.record && answer.record->process_id == identity_.process_id &&
                     answer.record->token == acquire_op_.record.token &&

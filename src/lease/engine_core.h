@@ -38,7 +38,7 @@ class Engine::Core {
   enum class Purpose {
     kObserve,         // a standby's poll
     kAcquire,         // compare-and-set of a new term
-    kConfirmAcquire,  // read after an ambiguous acquisition
+    kConfirmAcquire,  // read after an ambiguous acquisition, or a conflict without a record
     kRenew,           // compare-and-set of the term
     kResolve,         // read after an ambiguous renewal, or a conflict that came without a record
     kAuthoritative,   // the read after max_renew_fails failed rounds
@@ -187,7 +187,7 @@ class Engine::Core {
   bool exhausted_told_ = false;
   MonoTime
       unchanged_since_;  // when the record that an acquisition replaces was last seen to change
-  Op acquire_op_;        // the ambiguous acquisition that kConfirmAcquire resolves
+  Op acquire_op_;        // the acquisition that kConfirmAcquire resolves
 
   // A term: from a confirmed acquisition until loss or release.
   std::optional<Term> term_;

@@ -139,6 +139,29 @@ TEST_F(TimingTest, CallTimeoutLongerThanHalfARoundIsRefused) {
   ExpectError("renew_call_timeout = 1251ms: must be from 10ms to 1250ms");
 }
 
+TEST_F(TimingTest, IntervalsThatAreMostlyTimerAreRefused) {
+  options_.renew_interval = Duration::Millis(9);
+  ExpectError("renew_interval = 9ms: must be from 10ms to ");
+  options_.renew_interval.reset();
+  options_.poll_interval = Duration::Millis(9);
+  ExpectError("poll_interval = 9ms: must be from 10ms to ");
+}
+
+TEST_F(TimingTest, APollSlowerThanTheTtlIsRefused) {
+  options_.poll_interval = Duration::Millis(10001);
+  ExpectError("poll_interval = 10001ms: must be from 10ms to 10");
+}
+
+TEST_F(TimingTest, AHoldOffOfMoreThanAnHourIsRefused) {
+  options_.step_down_hold_off = Duration::Seconds(3601);
+  ExpectError("step_down_hold_off = 3601s: must be at most ");
+}
+
+TEST_F(TimingTest, ATtlThatTheRecordWouldRoundIsRefused) {
+  options_.ttl = Duration::Nanos(10'000'000'001);
+  ExpectError("must be whole milliseconds");
+}
+
 TEST_F(TimingTest, RoundsTooShortToRenewInAreRefusedWithTheLargestFailCount) {
   options_.ttl = Duration::Millis(500);
   options_.max_renew_fails = 20;
