@@ -5,6 +5,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SEEDS ?= 20000
 MOVES ?= 50
+MINUTES ?= 20
 SECONDS ?= 60
 CMAKE_ARGS ?=
 # Debian's python3 is the one that python3-pytest belongs to, whatever stands first in PATH.
@@ -12,7 +13,7 @@ PYTHON ?= $(shell test -x /usr/bin/python3 && echo /usr/bin/python3 || echo pyth
 CXX_FILES = find src tests bench -name '*.cc' -o -name '*.h'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test helm-test check asan coverage bench simulate mutants moves fuzz deps clean
+.PHONY: help run build test helm-test check asan coverage bench simulate mutants moves chaos fuzz deps clean
 
 help:
 	@echo "make run       build, then two sidecars with a stock application and things to try (DEMO=1: plays a failover)"
@@ -26,6 +27,7 @@ help:
 	@echo "make simulate  the lease protocol's simulator (SEEDS=n, default $(SEEDS); FIRST=s: the first seed)"
 	@echo "make mutants   deliberate faults of the source, each caught by the simulator: which checker, after how many seeds"
 	@echo "make moves     planned moves, rolling replacement, restarts under 1000 requests/s (MOVES=50 STORE=redis|file)"
+	@echo "make chaos     real processes under kills, stops, partitions, store faults; then a checker (MINUTES=20 STORE=redis|file|both SEED=)"
 	@echo "make fuzz      libFuzzer on what strangers can send (TARGET=http1_request, default all in turn; SECONDS=n each, default $(SECONDS))"
 	@echo "make deps      install everything that all of these need (Debian packages; sudo when not root)"
 	@echo "make clean     remove what was built"
@@ -109,6 +111,13 @@ fuzz:
 	  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DLEASEHOLD_FUZZ=ON $(CMAKE_ARGS)
 	@cmake --build build-fuzz --parallel $(JOBS) --target $(if $(TARGET),$(addprefix fuzz_,$(TARGET)),fuzz_all)
 	@$(PYTHON) tests/fuzz/fuzz.py --build build-fuzz --seconds $(SECONDS) $(TARGET)
+
+# Each store for that long. As root (or where user namespaces are allowed) in network namespaces.
+chaos:
+	@.ci/deps build test
+	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
+	@cmake --build build --parallel $(JOBS) --target leasehold moves_app moves_load
+	@LEASEHOLD_BIN=build/leasehold $(PYTHON) tests/chaos/chaos.py --minutes $(MINUTES) --store "$(STORE)" --seed "$(SEED)"
 
 # Scripted where nobody could press Ctrl-C.
 run: build

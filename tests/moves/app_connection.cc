@@ -1,5 +1,7 @@
 #include "moves/app_connection.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -18,8 +20,12 @@ constexpr size_t kDownloadPieces = 60;  // of 3 s: one each 50 ms
 
 }  // namespace
 
-AppConnection::AppConnection(AppServer& server, std::unique_ptr<loop::Stream> stream)
-    : server_(server), stream_(std::move(stream)), parser_({}), timer_(server.loop(), [this] {
+AppConnection::AppConnection(AppServer& server, std::unique_ptr<loop::Stream> stream, int fd)
+    : server_(server),
+      stream_(std::move(stream)),
+      fd_(fd),
+      parser_({}),
+      timer_(server.loop(), [this] {
         if (path_ == "/download") return SendPiece();
         Answer();
       }) {
@@ -66,19 +72,26 @@ void AppConnection::Parse(std::string_view input) {
 void AppConnection::OnHead() {
   const proto::http1::RequestHead& head = parser_.head();
   path_ = head.target.substr(0, head.target.find('?'));
-  id_ = QueryNumber(head.target, "id", 0);
+  stamp_.id = QueryNumber(head.target, "id", 0);
   expected_ = QueryNumber(head.target, "body", 0);
   answer_ = std::min<uint64_t>(QueryNumber(head.target, "answer", 0), kBodyMax);
   answer_chunked_ = QueryNumber(head.target, "chunked", 0) != 0;
   delay_ms_ = QueryNumber(head.target, "ms", 0);
   head_only_ = head.is_head;
   keep_alive_ = head.keep_alive;
-  body_.Begin(id_);
+  body_.Begin(stamp_.id);
   token_ = head.Find("Lease-Fencing-Token");
   if (token_.empty()) token_ = "0";
   sequence_ = head.Find("Lease-Sequence");
   if (sequence_.empty()) sequence_ = "0";
-  if (path_ == "/execute") server_.Log('B', id_, token_, sequence_);
+  const std::string_view holder = head.Find("Lease-Holder");  // <node id>/<process id>
+  process_ = holder.substr(std::min(holder.rfind('/') + 1, holder.size()));
+  if (process_.empty()) process_ = "-";
+  stamp_.token = token_;
+  stamp_.sequence = sequence_;
+  stamp_.process = process_;
+  stamp_.arrived = ArrivedAt(fd_);
+  if (path_ == "/execute") server_.Log('B', stamp_);
 }
 
 void AppConnection::OnComplete() {
@@ -91,17 +104,25 @@ void AppConnection::OnComplete() {
 
 void AppConnection::Answer() {
   if (path_ == "/execute") {
-    const bool right = body_.Is(expected_);
-    server_.Log(right ? 'E' : 'W', id_, token_, sequence_);
-    Write(right ? 200 : 500, answer_, answer_chunked_, BodyOf(id_, 0, answer_));
+    AnswerExecuted();
   } else {
-    Write(200, server_.name().size(), false, server_.name());
+    const std::string& unready = server_.options().unready;
+    const bool ready = unready.empty() || access(unready.c_str(), F_OK) != 0;
+    Write(ready ? 200 : 503, server_.name().size(), false, server_.name());
   }
   Resume();
 }
 
+void AppConnection::AnswerExecuted() {
+  constexpr int kConflict = 409;  // what a resource says to a former holder
+  stamp_.arrived = ArrivedAt(fd_);
+  const bool right = body_.Is(expected_);
+  if (!server_.Execute(stamp_, right)) return Write(kConflict, 0, false);
+  Write(right ? 200 : 500, answer_, answer_chunked_, BodyOf(stamp_.id, 0, answer_));
+}
+
 void AppConnection::BeginDownload() {
-  server_.Log('E', id_, token_, sequence_);
+  server_.Log('E', stamp_);
   sent_ = 0;
   answer_ = std::min<uint64_t>(QueryNumber(parser_.head().target, "bytes", 0), kBodyMax);
   Write(200, answer_, false);
@@ -110,7 +131,7 @@ void AppConnection::BeginDownload() {
 
 void AppConnection::SendPiece() {
   const size_t piece = std::min(answer_ - sent_, answer_ / kDownloadPieces + 1);
-  stream_->Write(BodyOf(id_, sent_, piece));
+  stream_->Write(BodyOf(stamp_.id, sent_, piece));
   sent_ += piece;
   if (sent_ == answer_) return Resume();
   timer_.StartAfter(base::Duration::Millis(static_cast<int64_t>(delay_ms_)) / kDownloadPieces);
@@ -126,7 +147,7 @@ void AppConnection::Write(int status, size_t length, bool chunked, std::string_v
   head_.clear();
   proto::http1::AppendStatusLine(head_, status, proto::http1::ReasonPhrase(status));
   AppendHeader(head_, "App-Name", server_.name());
-  AppendHeader(head_, "App-Id", id_);
+  AppendHeader(head_, "App-Id", stamp_.id);
   AppendHeader(head_, "App-Token", token_);
   if (!keep_alive_) AppendHeader(head_, "Connection", "close");
   if (head_only_) more = {};

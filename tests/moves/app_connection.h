@@ -18,7 +18,7 @@ namespace leasehold::moves {
 
 class AppConnection final : private loop::StreamListener {
  public:
-  AppConnection(AppServer& server, std::unique_ptr<loop::Stream> stream);
+  AppConnection(AppServer& server, std::unique_ptr<loop::Stream> stream, int fd);
 
  private:
   void OnData(std::span<const char> bytes) override;
@@ -30,6 +30,7 @@ class AppConnection final : private loop::StreamListener {
   void OnHead();
   void OnComplete();
   void Answer();
+  void AnswerExecuted();
   void SendPiece();
   void BeginDownload();
   void BeginTunnel();
@@ -41,6 +42,7 @@ class AppConnection final : private loop::StreamListener {
 
   AppServer& server_;
   std::unique_ptr<loop::Stream> stream_;
+  const int fd_;  // the stream's
   proto::http1::RequestParser parser_;
   loop::Timer timer_;  // the end of a request's work, or the next piece of a download
   State state_ = State::kReading;
@@ -48,7 +50,7 @@ class AppConnection final : private loop::StreamListener {
 
   // The request.
   std::string path_;
-  uint64_t id_ = 0;
+  Stamp stamp_;
   size_t answer_ = 0;
   size_t expected_ = 0;
   bool answer_chunked_ = false;
@@ -58,6 +60,7 @@ class AppConnection final : private loop::StreamListener {
   BodyCheck body_;
   std::string token_;
   std::string sequence_;
+  std::string process_;
   size_t sent_ = 0;  // of a download
   std::string head_;
 };

@@ -11,11 +11,16 @@ START_ATTEMPTS = 5  # a port taken between bind 0 and the server's own bind
 
 
 class Redis:
-    def __init__(self, directory, *options, persist=False):
-        """`persist`: append-only file with an fsync per write, so that a restart forgets nothing."""
+    def __init__(self, directory, *options, persist=False, host="127.0.0.1", wrap=()):
+        """`persist`: append-only file with an fsync per write, so that a restart forgets nothing.
+        `host`: where it listens. `wrap`: a command before its own."""
         self.directory = directory
         self.directory.mkdir(parents=True, exist_ok=True)
         self._options = list(options)
+        if host != "127.0.0.1":  # and nothing else would get in
+            self._options += ["--protected-mode", "no"]
+        self.host = host
+        self._wrap = list(wrap)
         if persist:
             self._options += ["--appendonly", "yes", "--appendfsync", "always"]
         self.port = 0
@@ -28,7 +33,7 @@ class Redis:
 
     def _start(self, fail=True):
         self._process = Process(
-            ["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--save", "",
+            [*self._wrap, "redis-server", "--port", self.port, "--bind", self.host, "--save", "",
              "--dir", self.directory, "--loglevel", "warning", *self._options],
             self.directory / "redis.log")
         ended = lambda: not self._process.running()
@@ -39,7 +44,7 @@ class Redis:
 
     def _answers(self):
         try:
-            client = RespClient(self.port)
+            client = RespClient(self.port, host=self.host)
             client.call("PING")
             client.close()
             return True
@@ -48,7 +53,7 @@ class Redis:
 
     @property
     def url(self):
-        return f"redis://127.0.0.1:{self.port}/0"
+        return f"redis://{self.host}:{self.port}/0"
 
     @property
     def process(self):
@@ -59,7 +64,7 @@ class Redis:
         if len(words) == 1:
             words = shlex.split(words[0])
         if self._client is None:
-            self._client = RespClient(self.port)
+            self._client = RespClient(self.port, host=self.host)
         return self._client.call(*words)
 
     def record(self, name="app"):

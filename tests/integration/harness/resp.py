@@ -70,8 +70,8 @@ def encode(*words):
 class RespClient:
     """One connection of the test's own to redis."""
 
-    def __init__(self, port, timeout=5):
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout)
+    def __init__(self, port, timeout=5, host="127.0.0.1"):
+        self._socket = socket.create_connection((host, port), timeout)
         self._parser = RespParser()
         self._ready = []
 

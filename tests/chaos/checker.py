@@ -1,0 +1,327 @@
+"""The rules, each an independent reading of a promise, over the records of a run (evidence.py).
+
+What a rule excuses it says, and counts. The excuses are three, and a fence covers each of them:
+- a store that lost acknowledged writes can give a token out again to a process that never saw the
+  first (DESIGN 9): a "forgetful" term, only after a loss that stands in the journal;
+- a process stopped between the check of its permit and the write that follows acts once at the thaw;
+- a gate with on_loss = "finish" finishes what was in flight.
+"""
+
+import bisect
+import collections
+
+from .evidence import AT_ONCE, GRAIN, Evidence
+from .nemesis import QUIET, serves_within, well_within
+from .records import LOG_GRAIN, SECOND
+
+EXAMPLES = 4
+# Answers which promise that nothing was done.
+NOTHING_DONE = {"not_holding", "expired", "hold_full", "hold_timeout", "leaving", "peer_not_admitted"}
+# What a served request may take in a calm: its own work of up to 200 ms, a slow machine.
+CALM_LATENCY = 2 * SECOND
+RSS_GROWTH = 12 << 20
+
+
+class Checker:
+    """`faults`: a sentence for each kind of violation, with examples; empty: all was right."""
+
+    def __init__(self, directory):
+        self.evidence = Evidence(directory)
+        self.faults = []
+        self.counts = collections.Counter()
+        e = self.evidence
+        self.by_term = {(term.token, term.process): term for term in e.terms}
+        self.post = {r.id for r in e.requests if r.post}
+        self.kind = {r.id: r for r in e.requests}
+        self.arrivals = sorted((a for a in e.executed if a.what == "B"), key=lambda a: a.arrived)
+        for rule in (self._acquisitions, self._order, self._effects, self._inside_terms,
+                     self._granted, self._logs_overlap, self._executions, self._promises,
+                     self._raw, self._sequences, self._preconditions, self._processes,
+                     self._availability, self._memory, self._whole):
+            rule()
+
+    def _fault(self, found, what):
+        found = list(found)
+        if found:
+            shown = "".join(f"\n      {self._at(each)}" for each in found[:EXAMPLES])
+            self.faults.append(f"{len(found)} {what}{shown}")
+
+    def _at(self, each):
+        """With the time since the run's begin, for people."""
+        at = getattr(each, "arrived", None) or getattr(each, "begin", None) or \
+            getattr(each, "sent", None)
+        return f"[{(at - self.evidence.began) / 1e9:8.3f} s] {each}" if at else str(each)
+
+    # ---- who may act ----
+
+    def _acquisitions(self):
+        """Tokens strictly rise over acquisitions, in the order of time."""
+        highest, wrong, self.forgetful = None, [], set()
+        for term in self.evidence.terms:
+            if highest is not None and term.token <= highest.token:
+                lost = any(highest.begin - SECOND <= at <= term.begin
+                           for at, _ in self.evidence.lost_writes)
+                if lost:
+                    self.forgetful.add((term.token, term.process))
+                else:
+                    wrong.append(f"{term} after {highest}")
+                continue
+            highest = term
+        self.counts["acquisitions"] = len(self.evidence.terms)
+        self._fault(wrong, "acquisitions did not raise the token, and no store had lost a write")
+
+    def _excused(self, arrival):
+        """"" when it must have been inside its holder's right; else which excuse it has."""
+        asked = self.kind.get(arrival.id)
+        if (arrival.token, arrival.process) in self.forgetful:
+            return "forgetful"
+        if asked is not None and asked.kind == "hold":
+            return "finished after the term"
+        node = self.evidence.node_of[arrival.app]
+        thaw = self.evidence.thawed(node, arrival.arrived)
+        if thaw is not None and thaw[1] - GRAIN <= arrival.arrived <= thaw[1] + AT_ONCE:
+            return f"at a thaw {node} {thaw[1]}"
+        return ""
+
+    def _judge(self, late, what):
+        """Of arrivals that came too late: violations are told, excuses are counted."""
+        wrong, thaws = [], collections.Counter()
+        for arrival in late:
+            excuse = self._excused(arrival)
+            if excuse.startswith("at a thaw"):
+                thaws[excuse] += 1
+                # One that was on its way; a second one was let through after the thaw.
+                if thaws[excuse] > 1:
+                    wrong.append(arrival)
+                else:
+                    self.counts["acts at a thaw"] += 1
+            elif excuse:
+                self.counts[excuse] += 1
+            else:
+                wrong.append(arrival)
+        self._fault(wrong, what)
+        return wrong
+
+    def _order(self):
+        """No request reaches an application under a lower token, or under the same of another
+        process, after one under a higher had."""
+        late, seen, i = [], [], 0
+        highest, holder = 0, ""
+        for arrival in self.arrivals:
+            while i < len(seen) and seen[i].arrived + GRAIN < arrival.arrived:
+                if seen[i].token > highest:
+                    highest, holder = seen[i].token, seen[i].process
+                i += 1
+            if arrival.token < highest or (arrival.token == highest and arrival.process != holder):
+                late.append(arrival)
+            seen.append(arrival)
+        self.overlaps = self._judge(
+            late, "requests reached an application under a lower token than one before: OVERLAP")
+
+    def _effects(self):
+        """Behind the fence, in the order in which it happened: nobody after a higher one."""
+        highest, holder, wrong = 0, "", []
+        for effect in self.evidence.executed:
+            if effect.what not in "EW":
+                continue
+            if effect.token < highest or (effect.token == highest and effect.process != holder):
+                wrong.append(effect)
+            else:
+                highest, holder = effect.token, effect.process
+        self.counts["fenced"] = sum(a.what == "F" for a in self.evidence.executed)
+        self._fault(wrong, "effects were let through the fence after a higher token's")
+
+    def _inside_terms(self):
+        """Each lies in a term of its own application's sidecar, as that sidecar logged it."""
+        late, foreign = [], []
+        for arrival in self.arrivals:
+            term = self.by_term.get((arrival.token, arrival.process))
+            if term is None or term.node != self.evidence.node_of[arrival.app]:
+                foreign.append(arrival)
+            elif not term.begin - LOG_GRAIN - GRAIN <= arrival.arrived <= term.end + GRAIN:
+                late.append(arrival)
+        self._fault(foreign, "requests bear a token that their sidecar never acquired")
+        self._judge(late, "requests reached an application outside its sidecar's term")
+
+    def _granted(self):
+        """Within one TTL of a write that the store itself says it carried out for this token and
+        process, and not after the release."""
+        e = self.evidence
+        if not e.grants:
+            return
+        late = []
+        for arrival in self.arrivals:
+            ttl = round(e.nodes[e.node_of[arrival.app]]["ttl"] * SECOND)
+            if e.deaf.touch(arrival.arrived - ttl, arrival.arrived):
+                self.counts["not judged: the store's log was not there"] += 1
+                continue
+            grants = e.grants.get((arrival.token, arrival.process), [])
+            at = bisect.bisect_right(grants, (arrival.arrived + GRAIN, "~")) - 1
+            before = bisect.bisect_right(grants, (arrival.arrived - GRAIN, "~")) - 1
+            released = before >= 0 and grants[before][1] == "released"
+            if at < 0 or released or grants[at][0] + ttl + GRAIN < arrival.arrived:
+                late.append(arrival)
+        self._judge(late, "requests were served without a grant of the store's")
+
+    def _logs_overlap(self):
+        """One sidecar's gates are shut before another's open, unless it was stopped meanwhile."""
+        wrong, last = [], None
+        for term in self.evidence.terms:
+            if last is not None and last.shut > term.begin + 2 * LOG_GRAIN and \
+                    (term.token, term.process) not in self.forgetful and \
+                    (last.token, last.process) not in self.forgetful and \
+                    not self._stopped_until_noticed(last, term.begin):
+                wrong.append(f"{last} and {term}")
+            if last is None or term.shut > last.shut:
+                last = term
+        self._fault(wrong, "terms overlap in the sidecars' logs")
+
+    def _stopped_until_noticed(self, term, since):
+        """Its own word that it was over came late because it was stopped when the other began, and
+        it came at once after."""
+        return any(begin <= since and term.shut <= end + 5 * AT_ONCE
+                   for begin, end in self.evidence.stopped[term.node].spans)
+
+    # ---- what was done ----
+
+    def _executions(self):
+        done, begun = collections.Counter(), collections.Counter()
+        by = collections.defaultdict(set)
+        wrong = []
+        for a in self.evidence.executed:
+            if a.what in "EW":
+                done[a.id] += 1
+                by[a.id].add(a.app)
+            elif a.what == "B":
+                begun[a.id] += 1
+            if a.what == "W":
+                wrong.append(a)
+        posts = [r for r in self.evidence.requests if r.post and r.kind != "raw"]
+        twice = [r for r in posts if done[r.id] > 1 or begun[r.id] > 1]
+        acknowledged = [r for r in self.evidence.requests if r.ok and r.kind != "raw"]
+        lost = [r for r in acknowledged if not done[r.id]]
+        other = [r for r in acknowledged if done[r.id] and r.app not in by[r.id]]
+        self.counts.update(twice=len(twice), lost=len(lost), acknowledged=len(acknowledged))
+        self._fault(twice, "POSTs were executed or sent twice")
+        self._fault(lost, "acknowledged requests were never executed: LOST")
+        self._fault(other, "requests were answered by another than who executed them")
+        self._fault(wrong, "requests reached an application with a wrong body")
+        self._fault([r for r in self.evidence.requests if r.result.startswith(("wrong", "unasked"))],
+                    "answers were not what was asked for")
+
+    def _promises(self):
+        """An answer that says nothing was done is right."""
+        begun = {a.id for a in self.evidence.executed if a.what in "BEW"}
+        self._fault([r for r in self.evidence.requests if r.result.startswith("status_503/") and
+                     r.result.partition("/")[2] in NOTHING_DONE and r.id in begun],
+                    "requests were answered with \"nothing was done\", and it was")
+
+    def _raw(self):
+        """Lines over raw TCP: at most once, acknowledged ones exactly once, each inside a term."""
+        done = collections.defaultdict(list)
+        late = []
+        for a in self.evidence.executed:
+            if a.what != "T":
+                continue
+            done[a.id].append(a)
+            node = self.evidence.node_of[a.app]
+            inside = any(t.node == node and t.begin - LOG_GRAIN - GRAIN <= a.arrived <= t.end + GRAIN
+                         for t in self.evidence.terms)
+            thaw = self.evidence.thawed(node, a.arrived)
+            if inside:
+                continue
+            if thaw is not None and thaw[1] - GRAIN <= a.arrived:
+                self.counts["acts at a thaw"] += 1
+            else:
+                late.append(a)
+        lines = [r for r in self.evidence.requests if r.kind == "raw"]
+        self._fault(late, "lines reached an application outside its sidecar's term")
+        self._fault([r for r in lines if len(done[r.id]) > 1], "lines were executed twice")
+        self._fault([r for r in lines if r.ok and r.app not in [a.app for a in done[r.id]]],
+                    "acknowledged lines were never executed by who answered: LOST")
+
+    def _sequences(self):
+        seen = collections.Counter((a.token, a.process, a.sequence)
+                                   for a in self.evidence.executed if a.what == "B")
+        self._fault([key for key, count in seen.items() if count > 1],
+                    "triples of token, process and sequence stamped more than one request")
+
+    def _preconditions(self):
+        e = self.evidence
+        self._fault([line for line in e.lines("step_down.answered") if not line["right"] and
+                     line["ok"]], "step-downs with a wrong precondition were carried out")
+        asked = {(line["expected_node"], line["expected_token"])
+                 for line in e.lines("step_down.asked") if line["right"]}
+        drained = [(node, event.token) for _, node, event in e.events("lease.draining")
+                   if event.reason == "requested"]
+        self.counts["planned moves"] = len(drained)
+        self._fault([each for each in drained if each not in asked],
+                    "terms were stepped down that nobody had asked for")
+
+    # ---- whether it was there ----
+
+    def _processes(self):
+        """No sidecar ends or complains by itself."""
+        bad = []
+        for name in self.evidence.nodes:
+            told = None
+            for line in self.evidence.journal:
+                if line.get("node") != name:
+                    continue
+                if line["what"] == "sidecar.started":
+                    told = None
+                elif line["what"] == "sidecar.killed":
+                    told = {-9}
+                elif line["what"] == "sidecar.told_to_end":
+                    # 1: told twice, it left a lease behind; TERM itself: before it could be told.
+                    told = {0, -15} if told is None else {0, 1, -15}
+                elif line["what"] == "sidecar.ended" and line["code"] not in (told or ()):
+                    bad.append(f"{name} ended with {line['code']} (told: {told})")
+            bad += [f"{name}: {text}" for text in self.evidence.stray_lines(name)]
+        self._fault(bad, "sidecars ended or complained by themselves")
+
+    def _availability(self):
+        """After the last fault of each storm somebody serves within the bound; then nothing fails."""
+        e = self.evidence
+        ttl = max(node["ttl"] for node in e.nodes.values())
+        serves, well = serves_within(ttl) * SECOND, well_within(ttl) * SECOND
+        web = sorted((r for r in e.requests if r.kind == "web"), key=lambda r: r.scheduled)
+        served = sorted(r.done for r in web if r.ok)
+        self.back, late, failed = [], [], []
+        judged = {"web", "raw"} if e.scene["raw_standby"] != "hold" else {"web"}
+        rest = [r for r in e.requests if r.kind in judged]
+        for number, (_, end, calm) in enumerate(e.storms):
+            i = bisect.bisect_left(served, end)
+            took = (served[i] if i < len(served) else calm) - end
+            self.back.append(took / SECOND)
+            if took > serves:
+                late.append(f"storm {number + 1}: {took / SECOND:.2f} s until somebody served "
+                            f"(bound {serves / SECOND:.2f} s)")
+            failed += [r for r in rest if end + well <= r.scheduled <= calm - QUIET / 4 * SECOND and
+                       (not r.ok or r.done - r.scheduled > CALM_LATENCY)]
+        self._fault(late, "storms after which nobody served in time")
+        self._fault(failed, "requests failed or waited in a calm, when all was well again")
+        self.web = web
+        self.gaps = [b - a for a, b in zip(served, served[1:])]
+
+    def _memory(self):
+        """Of processes that lived long enough to tell."""
+        marks = self.evidence.lines("rss")
+        self.rss = (marks[0]["bytes"], marks[-1]["bytes"]) if marks else ({}, {})
+        grown = [f"{name}: {before >> 10} KiB at first, {self.rss[1][name] >> 10} KiB in the end"
+                 for name, before in self.rss[0].items() if name in self.rss[1] and
+                 self.rss[1][name] > before + RSS_GROWTH]
+        self._fault(grown, "sidecars grew")
+
+    def _whole(self):
+        """The client's record has no holes, and there is something to judge."""
+        for kind in ("web", "hold"):
+            ids = sorted(r.id for r in self.evidence.requests if r.kind == kind)
+            if ids and ids != list(range(ids[0], ids[0] + len(ids))):
+                self.faults.append(f"the record of {kind} requests has holes")
+        if not self.counts["acknowledged"] or not self.evidence.terms:
+            self.faults.append("nothing was served: there is nothing to judge")
+
+
+def check(directory):
+    return Checker(directory)
