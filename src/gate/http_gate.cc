@@ -30,15 +30,18 @@ base::Duration SweepInterval(const Options& options) {
   return base::Max(shortest / 4, base::Duration::Millis(10));
 }
 
+proto::http1::Limits AnswerLimits(const Options& options) {
+  proto::http1::Limits limits;
+  limits.head_bytes_max = options.head_bytes_max;
+  return limits;
+}
+
 std::string DefaultHost(const base::Address& upstream) {
   return upstream.kind == base::Address::Kind::kUnix ? "localhost" : upstream.ToString();
 }
 
 // A sweep later than this says that the loop was stalled (a stopped process, a starved machine).
 constexpr base::Duration kStall = base::Duration::Seconds(1);
-// What a sender adds to a head (Lease-Peer with its mac, X-Forwarded-*), and a receiver to an
-// answer's: a client's head that is just small enough for one hop is so for two.
-constexpr size_t kPeerHeadBytes = size_t{2} * 1024;
 
 constexpr std::string_view kRequestsHelp = "Requests answered by a gate, by class of status.";
 
@@ -46,9 +49,9 @@ constexpr std::string_view kRequestsHelp = "Requests answered by a gate, by clas
 
 HttpGate::HttpGate(const Options& options, Host host_in)
     : GateFrame(options, std::move(host_in), "http"),
-      pool_(host().loop, options.head_bytes_max, options.upstream_idle_timeout,
+      pool_(host().loop, AnswerLimits(options), options.upstream_idle_timeout,
             options.upstream_idle_max),
-      peer_pool_(host().loop, options.head_bytes_max + kPeerHeadBytes, kPeerIdle,
+      peer_pool_(host().loop, WithPeerRoom(AnswerLimits(options)), kPeerIdle,
                  options.upstream_idle_max),
       peer_key_(host().peer_secret, host().lease, options.name, host().process_id),
       sweep_timer_(host().loop, [this] { Sweep(); }),
@@ -248,10 +251,9 @@ void HttpGate::NoteUpstreamTrouble(std::string_view what) {
 proto::http1::Limits HttpGate::request_limits(Origin origin) const {
   proto::http1::Limits limits;
   limits.head_bytes_max = options().head_bytes_max;
-  if (origin == Origin::kPeer) limits.head_bytes_max += kPeerHeadBytes;
   limits.target_bytes_max = options().target_bytes_max;
   limits.body_bytes_max = options().body_bytes_max;
-  return limits;
+  return origin == Origin::kPeer ? WithPeerRoom(limits) : limits;
 }
 
 uint64_t HttpGate::bytes_to_upstream() const {

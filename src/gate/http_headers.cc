@@ -16,6 +16,12 @@ using proto::http1::Header;
 using proto::http1::HeaderId;
 using proto::http1::kCrlf;
 
+// What a sender adds to a head, and a receiver to an answer's. At most nine fields (Host,
+// X-Forwarded-*, Lease-Peer with its mac, framing, TE and Connection) of a few hundred bytes; the
+// host once more, of at most a KiB (http1_heads.cc); and a blank after each colon that had none.
+constexpr size_t kPeerHeadBytes = size_t{2} * 1024;
+constexpr size_t kPeerHeaders = 16;
+
 constexpr std::string_view kVia = "Via: 1.1 leasehold\r\n";
 
 void Append(std::string& out, const Header& header) {
@@ -170,6 +176,12 @@ void AppendRequestHead(std::string& out, const proto::http1::RequestHead& head,
     if (!IsHopByHop(header.id) && !IsNamedHop(head, header)) Append(out, header);
   }
   AppendOurs(out, head, context, seen);
+}
+
+proto::http1::Limits WithPeerRoom(proto::http1::Limits limits) {
+  limits.head_bytes_max += kPeerHeadBytes;
+  limits.headers_max += kPeerHeaders;
+  return limits;
 }
 
 void AppendResponseHead(std::string& out, const proto::http1::ResponseHead& head,

@@ -37,6 +37,10 @@ struct ForwardContext {
 void AppendRequestHead(std::string& out, const proto::http1::RequestHead& head,
                        const ForwardContext& context);
 
+// What heads may be at the second of two sidecars, if they may be `limits` at the first: what is
+// just small enough for one is so for both.
+proto::http1::Limits WithPeerRoom(proto::http1::Limits limits);
+
 // What an answer gets on its way to the client.
 struct AnswerContext {
   bool chunked = false;        // the body goes on in chunks

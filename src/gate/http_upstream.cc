@@ -6,15 +6,6 @@
 #include "base/check.h"
 
 namespace leasehold::gate {
-namespace {
-
-proto::http1::Limits ResponseLimits(uint64_t head_bytes_max) {
-  proto::http1::Limits limits;
-  limits.head_bytes_max = head_bytes_max;
-  return limits;
-}
-
-}  // namespace
 
 Upstream::Upstream(UpstreamPool& pool, std::unique_ptr<loop::Stream> stream,
                    const proto::http1::Limits& limits)
@@ -42,10 +33,10 @@ void Upstream::OnClosed(const base::Error&) {
   user_->OnUpstreamBroken();
 }
 
-UpstreamPool::UpstreamPool(loop::Loop& loop, uint64_t head_bytes_max, base::Duration idle_timeout,
-                           size_t idle_max)
+UpstreamPool::UpstreamPool(loop::Loop& loop, const proto::http1::Limits& limits,
+                           base::Duration idle_timeout, size_t idle_max)
     : loop_(loop),
-      limits_(ResponseLimits(head_bytes_max)),
+      limits_(limits),
       idle_timeout_(idle_timeout),
       idle_max_(idle_max),
       self_(std::make_shared<UpstreamPool*>(this)) {}

@@ -67,7 +67,8 @@ class Upstream final : public loop::StreamListener {
 
 class UpstreamPool {
  public:
-  UpstreamPool(loop::Loop& loop, uint64_t head_bytes_max, base::Duration idle_timeout,
+  // `limits`: of answers' heads.
+  UpstreamPool(loop::Loop& loop, const proto::http1::Limits& limits, base::Duration idle_timeout,
                size_t idle_max);
   ~UpstreamPool();
   UpstreamPool(const UpstreamPool&) = delete;

@@ -35,7 +35,7 @@ struct Process {
 
   static void Close(Process* self) {
     uv_close(reinterpret_cast<uv_handle_t*>(&self->handle),
-             [](uv_handle_t* handle) { delete static_cast<Process*>(handle->data); });
+             [](uv_handle_t* closed) { delete static_cast<Process*>(closed->data); });
   }
   static void OnExit(uv_process_t* handle, int64_t code, int signal);
 };

@@ -374,6 +374,36 @@ TEST_F(HttpForwardTest, AnUnreachableApplicationIsThe502OfTheHolder) {
   EXPECT_TRUE(GetsTimes(client, "upstream_unreachable", 2));
 }
 
+// The sender and the holder each add fields: heads as full as one sidecar takes them got 431 or 502
+// over two.
+TEST_F(HttpForwardTest, HeadsWithAsManyFieldsAsOneSidecarTakesPassTwo) {
+  BuildBoth();
+  std::string full;
+  for (int i = 0; i < 255; ++i) full += "X-Full:" + std::to_string(i) + "\r\n";
+  RawSocket* client = Client(a_, "POST / HTTP/1.1\r\nHost: a\r\n" + full + "\r\n");
+  RawSocket* app = Accepted(*b_.app);
+  EXPECT_TRUE(Gets(app, "X-Full: 254\r\n"));
+  EXPECT_TRUE(Gets(app, "\r\n\r\n"));
+  app->Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + full + "\r\n0\r\n\r\n");
+  EXPECT_TRUE(Gets(client, "X-Full: 254\r\n")) << client->received();
+  EXPECT_EQ(client->received().find("HTTP/1.1 200 "), 0u);
+}
+
+TEST_F(HttpForwardTest, AHeadAsLargeAsOneSidecarTakesItPassesTwo) {
+  BuildBoth();
+  // The host, which is repeated, as long as it may be; then fields that grow by a blank each.
+  std::string head = "POST / HTTP/1.1\r\nHost: " + std::string(1024, 'h') + "\r\n";
+  for (int i = 0; i < 254; ++i) head += "X:y\r\n";
+  head += "Y: ";
+  head += std::string(a_.options.head_bytes_max - head.size() - 4, 'z') + "\r\n\r\n";
+  ASSERT_EQ(head.size(), a_.options.head_bytes_max);
+  RawSocket* client = Client(a_, head);
+  RawSocket* app = Accepted(*b_.app);
+  EXPECT_TRUE(Gets(app, "\r\n\r\n"));
+  app->Send(Ok("whole"));
+  EXPECT_TRUE(Gets(client, "whole")) << client->received();
+}
+
 TEST_F(HttpForwardTest, ForwardedRequestsAreCounted) {
   BuildBoth();
   Warm();

@@ -314,6 +314,15 @@ TEST_F(Http1Test, HostIsDemandedOnceOnHttp11) {
   EXPECT_EQ(Request("GET / HTTP/1.1\r\nHost: user@a\r\n\r\n").status, 400);
 }
 
+// Two sidecars repeat it; a head of it alone would outgrow the second one's limit.
+TEST_F(Http1Test, AHostLongerThanAnyNameIsRefused) {
+  limits_.head_bytes_max = limits_.target_bytes_max = 4096;
+  const std::string longest(1024, 'h');
+  EXPECT_EQ(Request("GET / HTTP/1.1\r\nHost: " + longest + "\r\n\r\n").status, 0);
+  EXPECT_EQ(Request("GET / HTTP/1.1\r\nHost: " + longest + "h\r\n\r\n").status, 400);
+  EXPECT_EQ(Request("GET http://" + longest + "h/ HTTP/1.1\r\nHost: a\r\n\r\n").status, 400);
+}
+
 TEST_F(Http1Test, OtherVersionsAndProtocolsAreRefused) {
   EXPECT_EQ(Request("GET /\r\n").status, 400);
   EXPECT_EQ(Request("GET / HTTP/0.9\r\nHost: a\r\n\r\n").status, 505);
