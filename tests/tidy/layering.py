@@ -81,6 +81,7 @@ STAND_IN = re.compile(r"\b(st" r"ub(bed|s)?|not yet imple" r"mented)\b", re.I)
 FOREIGN_PATH = re.compile(r"(?<![\w.~}$])/wo" r"rk(/|\b)|/ho" r"me/[a-z]")
 TEXT_SUFFIXES = {".cc", ".h", ".py", ".md", ".txt", ".conf", ".yaml", ".yml", ".json", ".sh", ".tpl", ".cmake", ""}
 TEXT_FOLDERS = ("src", "tests", "bench", "helm", ".ci")
+CORPUS = "tests/fuzz/corpus"   # inputs, byte for byte
 TEXT_FILES = ("Makefile", "CMakeLists.txt", "README.md", "sidecar.conf", ".clang-tidy", ".clang-format", ".gitignore")
 
 
@@ -141,6 +142,7 @@ class Checker:
             for path in sorted((self.root / folder).rglob("*")):
                 hidden = any(part.startswith(".") or part == "__pycache__"
                              for part in path.relative_to(self.root / folder).parts)
+                hidden |= (self.root / CORPUS) in path.parents
                 if path.is_file() and path.suffix in TEXT_SUFFIXES and not hidden:
                     yield path
         for name in TEXT_FILES:
