@@ -58,7 +58,7 @@ asan:
 	@cmake -S . -B build-asan -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
 	  -DLEASEHOLD_SANITIZE=ON -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
 	@cmake --build build-asan --parallel $(JOBS)
-	@$(PYTHON) tests/run.py --build build-asan --jobs $(JOBS) --sanitized cpp integration tidy helm
+	@$(PYTHON) tests/run.py --build build-asan --jobs $(JOBS) --sanitized
 
 # Of what was compiled without optimisation, so that each line is there to be counted.
 coverage:

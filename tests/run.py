@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs every test of a build folder and counts them: ctest, then pytest (integration, then tidy).
+"""Runs every test of a build folder and counts them: ctest, then pytest (mutations, integration, tidy).
 
-    python3 tests/run.py --build build [--jobs N] [--sanitized] [cpp] [integration] [tidy] [helm]
+    python3 tests/run.py --build build [--jobs N] [--sanitized] [cpp] [mutations] [integration] [tidy] [helm]
 
 The last line is "N passed, N failed": GoogleTest cases and pytest cases; a program that is neither
 (the simulator) counts as one, and so does one that died before it could report. What was skipped is
@@ -22,8 +22,9 @@ sys.path.insert(0, str(ROOT / "tests" / "integration"))
 
 from harness import sanitizer  # noqa: E402
 
-KINDS = ("cpp", "integration", "tidy", "helm")
+KINDS = ("cpp", "mutations", "integration", "tidy", "helm")
 BY_THEMSELVES = ("helm",)   # only when asked for: `make helm-test` fetches what they need
+NOT_SANITIZED = ("mutations",)   # they compile their own programs, and judge tests, not the program
 PYTEST_NOTHING_COLLECTED = 5
 
 
@@ -48,7 +49,7 @@ class Count:
 
 def environment(arguments, results):
     env = dict(os.environ, LEASEHOLD_BIN=str(arguments.build / "leasehold"),
-               PYTHONDONTWRITEBYTECODE="1")
+               LEASEHOLD_JOBS=str(arguments.jobs), PYTHONDONTWRITEBYTECODE="1")
     for name in ("http_proxy", "HTTP_PROXY"):   # every test speaks to loopback
         env.pop(name, None)
     if arguments.sanitized:
@@ -107,13 +108,16 @@ def main():
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--jobs", default=len(os.sched_getaffinity(0)), type=int)
     parser.add_argument("--sanitized", action="store_true", help="the build has the sanitizers in it")
-    parser.add_argument("kinds", nargs="*", metavar="kind", help=f"{', '.join(KINDS)}; default all but {', '.join(BY_THEMSELVES)}")
+    parser.add_argument("kinds", nargs="*", metavar="kind",
+                        help=f"{', '.join(KINDS)}; default all but {', '.join(BY_THEMSELVES)}, with --sanitized all "
+                             f"but {', '.join(NOT_SANITIZED)}")
     arguments = parser.parse_args()
     arguments.build = arguments.build.resolve()
     unknown = set(arguments.kinds) - set(KINDS)
     if unknown:
         parser.error(f"{', '.join(unknown)}: not one of {', '.join(KINDS)}")
-    kinds = arguments.kinds or [kind for kind in KINDS if kind not in BY_THEMSELVES]
+    left_out = NOT_SANITIZED if arguments.sanitized else BY_THEMSELVES
+    kinds = arguments.kinds or [kind for kind in KINDS if kind not in left_out]
     results = arguments.build / "test-results"
     shutil.rmtree(results, ignore_errors=True)
     (results / "sanitizer").mkdir(parents=True)
