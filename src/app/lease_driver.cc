@@ -141,6 +141,7 @@ void LeaseDriver::Pump() {
     queue_.pop_front();
     effects.clear();
     engine_.Step(Loop::Now(), event, effects);
+    if (host_.on_step) host_.on_step(event, effects);
     TellPermit();
     for (const lease::Effect& effect : effects) {
       std::visit([this](const auto& e) { Carry(e); }, effect);

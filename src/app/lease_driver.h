@@ -51,6 +51,9 @@ class LeaseDriver {
     std::function<void(const lease::ValveEffect&)> on_valve = {};
     // Where changes of the holder are written. May be null.
     admin::AuditLog* audit = nullptr;
+    // What the engine was told and what it answered, each time, before any of it is carried out
+    // (the log's debug level, tests' checkers). May be empty.
+    std::function<void(const lease::Event&, const lease::Effects&)> on_step = {};
   };
 
   LeaseDriver(Host host, const lease::Options& options, const lease::Identity& identity,
@@ -77,6 +80,7 @@ class LeaseDriver {
   void StepDown(const admin::StepDownAsk& ask,
                 std::function<void(const lease::StepDownDone&)> done);
 
+  const lease::Engine& engine() const { return engine_; }
   const lease::Permit& permit() const { return engine_.permit(); }
   std::string_view state_name() const { return lease::StateName(engine_.state()); }
   uint64_t* sequence() { return &sequence_; }  // for its gates: gate::Host::sequence

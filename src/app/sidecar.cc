@@ -9,6 +9,7 @@
 #include "app/make_store.h"
 #include "app/store_metrics.h"
 #include "base/text.h"
+#include "lease/trace.h"
 
 namespace leasehold::app {
 namespace {
@@ -43,6 +44,19 @@ std::string_view PolicyName(gate::StandbyPolicy policy) {
     case gate::StandbyPolicy::kForward: return "forward";
   }
   return "reject";
+}
+
+// At level debug: each event that a lease's engine was given, and what it answered, in the words of
+// the golden traces (lease/trace.h). With it an incident can be read step by step.
+auto StepLog(observe::Log& log, const std::string& lease) {
+  return [&log, lease](const lease::Event& event, const lease::Effects& effects) {
+    std::string answered;
+    for (const lease::Effect& effect : effects) {
+      answered += (answered.empty() ? "" : "; ") + lease::EffectText(effect);
+    }
+    log.Debug("lease.step", answered.empty() ? "nothing to do" : answered,
+              {{"lease", lease}, {"event", lease::EventText(event)}});
+  };
 }
 
 }  // namespace
@@ -138,6 +152,7 @@ bool Sidecar::MakeLeases() {
       if (hooks_) hooks_->OnValve(name, effect);
     };
     host.audit = audit_.get();
+    if (log_.Enabled(observe::LogLevel::kDebug)) host.on_step = StepLog(log_, options.name);
     const lease::Memory memory = state_dir_ ? state_dir_->MemoryOf(options.name) : lease::Memory{};
     drivers_.push_back(
         std::make_unique<LeaseDriver>(std::move(host), options, identity, Loop::Entropy(), memory));
