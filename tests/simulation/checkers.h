@@ -37,6 +37,12 @@ std::unique_ptr<Checker> MakeStopChecker(Judge& judge);
 std::unique_ptr<Checker> MakeLivenessChecker(Judge& judge, const Scenario& scenario);
 // Tight bounds of the calm runs (check_calm.cc).
 std::unique_ptr<Checker> MakeCalmChecker(Judge& judge, const Scenario& scenario);
+// Once at most, done if acknowledged, not done if refused, answered in time (check_requests.cc).
+std::unique_ptr<Checker> MakeRequestChecker(Judge& judge, const Scenario& scenario);
+// Admission, overtaking, drains, and what is in flight at a release (check_gates.cc).
+std::unique_ptr<Checker> MakeGateChecker(Judge& judge);
+// What a resource behind a fence sees (check_fence.cc).
+std::unique_ptr<Checker> MakeFenceChecker(Judge& judge);
 // The same events give the same effects (check_replay.cc). Costs memory and time: for samples.
 std::unique_ptr<Checker> MakeReplayChecker(Judge& judge);
 

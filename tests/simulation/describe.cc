@@ -44,6 +44,14 @@ void AppendNode(std::string& text, const NodePlan& node) {
          node.options.on_token_regression == lease::OnTokenRegression::kRefuse
              ? ", refuses token regression"
              : "");
+  for (const gate::Options& gate : node.gates) {
+    Append(text, "    gate %s: standby %s, hold_timeout %.3f, max_held %u%s\n", gate.name.c_str(),
+           gate.forwards()                              ? "forward"
+           : gate.standby == gate::StandbyPolicy::kHold ? "hold"
+                                                        : "reject",
+           gate.hold_timeout.seconds(), gate.max_held,
+           gate.on_loss == gate::OnLoss::kFinish ? ", on_loss finish" : "");
+  }
 }
 
 void AppendRate(std::string& text, const char* name, double rate) {
@@ -58,6 +66,8 @@ std::string Scenario::Describe() const {
          static_cast<unsigned long long>(seed), KindName(kind), nodes.size(), S(faults_end),
          S(settle_bound));
   for (const NodePlan& node : nodes) AppendNode(text, node);
+  if (!changed.empty()) text += "  and after some restarts:\n";
+  for (const NodePlan& node : changed) AppendNode(text, node);
   Append(text, "  store: starts %s, leg %.6f s, tail", StartName(store.start), S(store.typical));
   Append(text, " %.3f up to %.3f s%s%s;", store.tail, S(store.tail_max),
          store.proves_death ? ", proves death" : "",
@@ -83,6 +93,7 @@ std::string Scenario::Describe() const {
   AppendRate(text, "start failed", faults.start_failed);
   AppendRate(text, "stray drained", faults.stray_drained);
   AppendRate(text, "rate change", faults.rate_change);
+  AppendRate(text, "wall step", faults.wall_step);
   return text + "\n";
 }
 

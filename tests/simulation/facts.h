@@ -68,10 +68,64 @@ struct WriteFact {  // a compare-and-set took effect in the register
   TrueNs sent_at;
 };
 
-struct ActFact {  // a gate, or what is behind it, acted under the permit
+struct SendFact {  // a compare-and-set leaves the process
+  const Process& process;
+  TrueNs at;
+  const lease::CasEffect& effect;
+};
+
+// ---- requests ----
+
+struct Request {
+  uint64_t id = 0;
+  bool post = false;    // not idempotent: never executed twice
+  int node = 0;         // whose gate the client asked
+  size_t gate = 0;      // index into NodePlan::gates
+  bool tunnel = false;  // never answered; goes on until it is cut
+  TrueNs sent_at = 0;
+  TrueNs work = 0;  // of the application
+};
+
+struct ActFact {  // a gate admitted a request under the permit, by a fresh look at the clock
   const Process& process;
   TrueNs at;
   uint64_t token;
+  const Request& request;
+  size_t gate = 0;       // index into NodePlan::gates
+  bool held = false;     // it waited in the queue of this gate
+  uint32_t waiting = 0;  // still in the queue of this gate
+};
+
+struct FinishFact {  // it is in flight no longer
+  const Process& process;
+  TrueNs at;
+  const Request& request;
+  size_t gate = 0;
+};
+
+struct PassFact {  // a gate passed an answer on to its client, of a request that it had admitted
+  const Process& process;
+  TrueNs at;
+  size_t gate = 0;
+};
+
+struct ExecutionFact {     // an application did the work
+  const Process& process;  // whose gate sent it there
+  TrueNs at;
+  const Request& request;
+  uint64_t token;
+  bool applied;  // by the fenced resource; the unfenced one takes everything
+};
+
+struct AnswerFact {  // the client has its answer
+  enum class Kind {
+    kDone,     // 2xx
+    kRefused,  // 503 before admission, or a refused connect: nothing was done
+    kShut,     // an error after admission, or a broken connection: it may have been done
+  };
+  const Request& request;
+  TrueNs at;
+  Kind kind;
 };
 
 struct LossFact {  // the store lost acknowledged writes
@@ -98,7 +152,14 @@ class Checker {
   virtual void Stepped(const StepFact&) {}
   virtual void Applied(const WriteFact&) {}
   virtual void LostWrites(const LossFact&) {}
+  virtual void Sending(const SendFact&) {}
+  virtual void Requested(const Request&) {}
   virtual void Acted(const ActFact&) {}
+  virtual void WorkEnded(const FinishFact&) {}
+  virtual void Passed(const PassFact&) {}
+  virtual void Executed(const ExecutionFact&) {}
+  virtual void Answered(const AnswerFact&) {}
+  virtual void Abandoned(const Request&) {}             // its client gave up
   virtual void ClockStopped(const Process&, TrueNs) {}  // uncounted by its own clock
   virtual void Died(const Process&, TrueNs) {}          // crashed, or stopped by its own word
   virtual void FaultsEnded(TrueNs) {}

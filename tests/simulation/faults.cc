@@ -45,7 +45,7 @@ void Faults::Schedule() {
     Node& node = AnyNode();
     node.SetPush(!node.push_up());
   });
-  Every(plan.spurious_hint, [this] { AnyNode().Offer(lease::Hint{random_.Below(2) == 0}); });
+  Every(plan.spurious_hint, [this] { AnyNode().Hint(random_.Below(2) == 0); });
   Every(plan.start_failed, [this] {
     Node* holder = Holder();
     if (holder == nullptr) return;
@@ -62,6 +62,11 @@ void Faults::Schedule() {
   });
   Every(plan.rate_change, [this] {
     AnyNode().SteerClock(static_cast<int64_t>(random_.Below(2'000'001)) - 1'000'000);
+  });
+  Every(plan.wall_step, [this] {
+    // Seconds to hours, either way.
+    const auto by = static_cast<int64_t>(1000 * std::pow(7200.0, random_.Unit()));
+    AnyNode().StepWallClock(random_.Below(2) == 0 ? by : -by);
   });
   ScheduleCalm();
 }

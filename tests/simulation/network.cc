@@ -70,7 +70,7 @@ Network::Way Network::Draw(int node) {
   return way;
 }
 
-lease::ReadAnswer Network::Look(const Process& from, uint64_t op) {
+lease::ReadAnswer Network::Look(uint64_t op) {
   lease::ReadAnswer answer;
   answer.op = op;
   if (Refusing()) {
@@ -87,10 +87,8 @@ lease::ReadAnswer Network::Look(const Process& from, uint64_t op) {
   answer.record = entry->record;
   answer.version = entry->version;
   const Process* named = world_.FindProcess(entry->record.process_id);
-  if (named != nullptr && !named->alive) {
-    const bool own_former = named->node == from.node && from.plan->keeps_memory;
-    answer.holder_dead = world_.scenario().store.proves_death || own_former;
-  }
+  const bool dead = named != nullptr && !named->alive;
+  answer.holder_dead = dead && world_.scenario().store.proves_death;
   return answer;
 }
 
@@ -104,8 +102,8 @@ void Network::Read(const Process& from, uint64_t op, ReadDone done) {
     return;
   }
   if (way.fate == Fate::kLost) return;
-  world_.At(way.arrives, [this, &from, op, done, way] {
-    lease::ReadAnswer answer = Look(from, op);
+  world_.At(way.arrives, [this, op, done, way] {
+    lease::ReadAnswer answer = Look(op);
     if (way.reply_lost) return;
     world_.At(Capped(world_.now() + Leg()), [done, answer] { done(answer); });
   });
@@ -177,7 +175,7 @@ void Network::ScheduleHints(bool changed_hands) {
     if (!node->plan().push || !node->push_up()) continue;
     if (lossy && random_.Below(20) == 0) continue;  // lost, unnoticed
     Node* to = node.get();
-    world_.After(Leg(), [to, changed_hands] { to->Offer(lease::Hint{changed_hands}); });
+    world_.After(Leg(), [to, changed_hands] { to->Hint(changed_hands); });
   }
 }
 

@@ -50,7 +50,7 @@ class Network {
   void Serve(const Process& from, const lease::CasEffect& effect, TrueNs sent_at,
              base::MonoTime sent, lease::CasAnswer& answer);
   void FillConflict(lease::CasAnswer& answer);
-  lease::ReadAnswer Look(const Process& from, uint64_t op);
+  lease::ReadAnswer Look(uint64_t op);
   void ScheduleHints(bool changed_hands);
 
   World& world_;

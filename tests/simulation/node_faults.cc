@@ -1,9 +1,10 @@
-// The parts of a Node that faults touch: sleeping and waking, the application, the gate.
+// The parts of a Node that faults touch: sleeping and waking, the application, people.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "simulation/node.h"
+#include "simulation/node_life.h"
 #include "simulation/world.h"
 
 namespace leasehold::simulation {
@@ -13,7 +14,7 @@ namespace leasehold::simulation {
 void Node::Sleep(TrueNs until) {
   asleep_ = true;
   asleep_since_ = True();
-  asleep_from_ = Now();
+  asleep_from_ = BootNow();
   const uint64_t sleep = ++sleeps_;
   Later(until, [this, sleep] {
     if (asleep_ && sleeps_ == sleep) Wake();
@@ -24,6 +25,12 @@ void Node::Freeze(TrueNs until) {
   if (!running() || asleep_) return;
   if (world_.tracing()) world_.Trace(Who(), "is frozen");
   Sleep(until);
+}
+
+void Node::FreezeBetween() {
+  const double ttl = static_cast<double>(plan_->options.ttl.nanos());
+  Freeze(std::min(True() + 1 + static_cast<TrueNs>(random_.Unit() * 3 * ttl),
+                  world_.scenario().faults_end));
 }
 
 void Node::Suspend(TrueNs until) {
@@ -43,25 +50,33 @@ void Node::Wake() {
   asleep_ = false;
   const bool lost_time = std::exchange(suspended_, false);
   if (lost_time) clock_.Resume(True());
-  process_->stood = process_->stood + (Now() - asleep_from_);
-  std::vector<std::function<void()>> inbox = std::exchange(inbox_, {});
-  std::vector<uint64_t> overdue = std::exchange(overdue_, {});
-  // A suspended machine's driver sees by the wall clock or the store's that time is missing: at
-  // once, or when it next looks.
-  const bool noticed_first = random_.Below(3) == 0;
-  if (lost_time && noticed_first) Offer(lease::LostTime{});
-  if (lost_time && !noticed_first) {
-    Later(True() + static_cast<TrueNs>(random_.Below(2 * kSecond)),
-          [this] { Offer(lease::LostTime{}); });
-  }
+  process_->stood = process_->stood + (BootNow() - asleep_from_);
+  std::vector<Waiting> inbox = std::exchange(inbox_, {});
+  std::vector<std::function<void()>> overdue = std::exchange(overdue_, {});
+  const std::weak_ptr<bool> alive = Alive();
+  const OnMachine here(*this);
+  // Each may freeze the process again, in the middle of what waits.
   const auto timers = [&] {
-    if (running() && std::exchange(tick_waits_, false) && Now() >= engine_->NextDeadline()) {
-      Step(lease::Tick{});
+    for (auto& timer : overdue) {
+      if (alive.expired()) return;
+      if (asleep_) {
+        overdue_.push_back(std::move(timer));
+      } else {
+        timer();
+      }
     }
-    for (const uint64_t op : overdue) TimedOut(op);
   };
   const auto sockets = [&] {
-    for (const auto& arrived : inbox) arrived();
+    for (auto& arrived : inbox) {
+      const bool dropped = arrived.from_store && lost_time && random_.Below(2) == 0;
+      if (alive.expired() || dropped) {
+        if (arrived.lost) arrived.lost();
+      } else if (asleep_) {
+        inbox_.push_back(std::move(arrived));
+      } else {
+        arrived.task();
+      }
+    }
   };
   if (random_.Below(2) == 0) {
     timers();
@@ -70,7 +85,6 @@ void Node::Wake() {
     sockets();
     timers();
   }
-  if (running()) ScheduleTick();
 }
 
 // ---- the application and push ----
@@ -84,61 +98,47 @@ void Node::SetAppReady(bool ready) {
 }
 
 void Node::AppUnreadySince(uint64_t flap) {
-  world_.After(plan_.unready_after, [this, flap] {
+  world_.After(plan_->unready_after, [this, flap] {
     if (flap == app_flaps_ && !app_ready_) Offer(lease::AppUnreadyTooLong{});
   });
 }
 
 void Node::SetPush(bool up) {
+  using Word = store::WatchEvent::Kind;
   push_up_ = up;
-  if (plan_.push) Offer(lease::PushState{up});
+  if (!plan_->push || !running()) return;
+  Arrives([this, up] { life_->store.Push(up ? Word::kPushUp : Word::kPushDown); });
+}
+
+void Node::Hint(bool urgent) {
+  using Word = store::WatchEvent::Kind;
+  if (!running()) return;
+  Arrives([this, urgent] { life_->store.Push(urgent ? Word::kChangedHands : Word::kBeat); });
 }
 
 // ---- people ----
 
 void Node::AskStepDown(const lease::Precondition& expected, bool take_back) {
-  lease::StepDownRequest request;
-  request.request = world_.NextRequest();
-  request.expected = expected;
-  request.take_back = take_back;
-  Offer(request);
+  if (!running()) return;
+  Arrives([this, expected, take_back] {
+    if (life_->driver->stopped()) return;  // its API is closing
+    ++life_->open_asks;
+    auto answered = std::make_shared<bool>(false);
+    life_->driver->StepDown({plan_->options.name, expected, take_back},
+                            [this, answered](const lease::StepDownDone&) {
+                              if (std::exchange(*answered, true)) {
+                                world_.Violate("every step-down that was asked for is answered",
+                                               Who() + " answered one twice");
+                              }
+                              --life_->open_asks;
+                            });
+  });
 }
 
 void Node::Terminate() {
   if (!running() || terminating_) return;
   terminating_ = true;
-  // Half of them have gates that must send away what they held: they watch on for a while.
-  const bool watch_on = random_.Unit() < 0.5;
-  Offer(lease::Shutdown{watch_on});
-  if (!watch_on) return;
-  const auto longest = static_cast<uint64_t>((plan_.options.ttl * 3).nanos());
-  Later(True() + 1 + static_cast<TrueNs>(random_.Below(longest)),
-        [this] { Offer(lease::Shutdown{}); });
-}
-
-// ---- the gate ----
-
-// Acts a few times per TTL, whenever the permit allows it by a fresh reading of the clock.
-void Node::ScheduleAct() {
-  const double mean = static_cast<double>(plan_.options.ttl.nanos()) / 3;
-  const auto wait = static_cast<TrueNs>(-std::log(1 - random_.Unit()) * mean);
-  Later(True() + 1 + wait, [this] {
-    if (!asleep_ && MayAct()) {
-      world_.Tell(&Checker::Acted, {*process_, True(), engine_->permit().token()});
-    }
-    ScheduleAct();
-  });
-}
-
-// Work in flight ends at once, somewhere in the grace, just too late, or never.
-void Node::DrainStarted(uint64_t token, base::Duration grace) {
-  const double how = random_.Unit();
-  if (how < 0.2) return;
-  const double most = how < 0.5 ? 0.0 : 1.2 * static_cast<double>(grace.nanos());
-  const uint64_t drain = drains_;
-  Later(True() + 1 + static_cast<TrueNs>(random_.Unit() * most), [this, drain, token] {
-    if (drain == drains_) Offer(lease::Drained{token});
-  });
+  Arrives([this] { life_->driver->Leave(); });
 }
 
 }  // namespace leasehold::simulation

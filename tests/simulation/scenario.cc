@@ -82,6 +82,41 @@ NodePlan DrawNode(Random& random, Duration ttl, size_t index, bool state_dirs) {
   return node;
 }
 
+// The gates of one node, as a valid configuration has them. `policy`: all nodes' web gates have the
+// same, as one chart would write it.
+void DrawGates(Random& random, gate::StandbyPolicy policy, bool calm, size_t index,
+               NodePlan& node) {
+  const lease::Timing timing = lease::Derive(node.options);
+  gate::Options web;
+  web.name = "web";
+  web.lease = kLeaseName;
+  web.listen = {base::Address::Kind::kTcp, "127.0.0.1", 8080, ""};
+  web.upstream = {base::Address::Kind::kTcp, "127.0.0.1", 8000, ""};
+  web.standby = policy;
+  if (Chance(random, 0.15)) web.on_loss = gate::OnLoss::kFinish;
+  if (!calm && Chance(random, 0.1)) web.max_held = 1 + static_cast<uint32_t>(random.Below(4));
+  web.hold_timeout = timing.grace + timing.hold_off + timing.poll_interval +
+                     timing.ttl.Scaled(Uniform(random, 0.05, 1.0)) + Duration::Millis(50);
+  if (web.forwards()) {
+    const std::string host = "10.0.0." + std::to_string(index);
+    web.peer_listen = {base::Address::Kind::kTcp, host, 8081, ""};
+  }
+  node.gates = {web};
+  if (!Chance(random, 0.25)) return;
+  gate::Options out = web;
+  out.name = "out";
+  out.outbound = true;
+  out.standby = Chance(random, 0.5) ? gate::StandbyPolicy::kReject : gate::StandbyPolicy::kHold;
+  out.peer_listen = {};
+  node.gates.push_back(out);
+}
+
+gate::StandbyPolicy DrawPolicy(Random& random) {
+  const double policy = random.Unit();
+  if (policy < 0.25) return gate::StandbyPolicy::kReject;
+  return policy < 0.45 ? gate::StandbyPolicy::kHold : gate::StandbyPolicy::kForward;
+}
+
 void DrawNodes(Random& random, Scenario& s) {
   static constexpr size_t kCounts[] = {1, 2, 2, 2, 2, 3, 3, 3, 4, 5};
   const size_t count =
@@ -92,8 +127,21 @@ void DrawNodes(Random& random, Scenario& s) {
     s.nodes.push_back(DrawNode(random, ttl, i, state_dirs));
   }
   if (count > 1 && Chance(random, 0.1)) s.nodes[1].node_id = s.nodes[0].node_id;
+  if (Chance(random, 0.15)) {  // somebody edits the configuration; restarts bring it
+    s.changed = s.nodes;
+    for (NodePlan& node : s.changed) {
+      const double factor = LogUniform(random, 0.4, 2.5);
+      node.options = DrawOptions(random, Duration::Millis(std::max<int64_t>(
+                                             lease::kTtlMillisMin, ttl.Scaled(factor).millis())));
+    }
+  }
   s.ttl = ttl.nanos();
-  for (const NodePlan& node : s.nodes) s.ttl_max = std::max(s.ttl_max, node.options.ttl.nanos());
+}
+
+template <typename Visit>
+void ForAllPlans(Scenario& s, Visit visit) {
+  for (size_t i = 0; i < s.nodes.size(); ++i) visit(s.nodes[i], i);
+  for (size_t i = 0; i < s.changed.size(); ++i) visit(s.changed[i], i);
 }
 
 void DrawStore(Random& random, Scenario& s) {
@@ -107,11 +155,12 @@ void DrawStore(Random& random, Scenario& s) {
   if (Chance(random, 0.3)) p.reset = LogUniform(random, 0.003, 0.3);
   if (Chance(random, 0.1)) {  // wait_replicas
     p.replicas_missing = LogUniform(random, 0.01, 0.5);
-    for (NodePlan& node : s.nodes) node.options.reads_confirm = false;
+    ForAllPlans(s, [](NodePlan& node, size_t) { node.options.reads_confirm = false; });
   }
   p.conflict_bare = Chance(random, 0.5) ? 0 : Uniform(random, 0.0, 1.0);
   p.proves_death = Chance(random, 0.25);
   p.numbered_versions = Chance(random, 0.3);
+  p.tells_time = Chance(random, 0.5);
   const double start = random.Unit();
   p.start = start < 0.70   ? StorePlan::Start::kAbsent
             : start < 0.83 ? StorePlan::Start::kReleased
@@ -141,11 +190,13 @@ void DrawFaults(Random& random, Scenario& s) {
   f.start_failed = maybe(0.08, 0.05, 0.3);
   f.stray_drained = maybe(0.2, 0.05, 0.5);
   f.rate_change = maybe(0.1, 0.05, 0.5);
+  f.wall_step = nodes * maybe(0.1, 0.05, 0.5);
 }
 
 // A world with one fault in it: a quick store, no losses, one TTL for all.
 void Calm(Random& random, Scenario& s) {
   s.faults = {};
+  s.changed.clear();
   s.store = {};
   s.store.typical =
       static_cast<TrueNs>(static_cast<double>(s.ttl) * LogUniform(random, 0.0001, 0.002));
@@ -160,14 +211,12 @@ void Calm(Random& random, Scenario& s) {
     node.options.renew_call_timeout.reset();
     node.starts_at = static_cast<TrueNs>(random.Below(static_cast<uint64_t>(s.ttl) / 2));
   }
-  s.ttl_max = s.ttl;
 }
 
 TrueNs Longest(const Scenario& s, base::Duration (*pick)(const lease::Timing&)) {
   Duration longest;
-  for (const NodePlan& node : s.nodes) {
-    longest = Max(longest, pick(lease::Derive(node.options)));
-  }
+  for (const NodePlan& node : s.nodes) longest = Max(longest, pick(lease::Derive(node.options)));
+  for (const NodePlan& node : s.changed) longest = Max(longest, pick(lease::Derive(node.options)));
   return longest.nanos();
 }
 
@@ -217,7 +266,30 @@ Scenario DrawScenario(uint64_t seed) {
   DrawStore(random, s);
   DrawFaults(random, s);
   if (s.kind != Kind::kStorm) Calm(random, s);
+  const gate::StandbyPolicy policy =
+      s.kind == Kind::kCalmStepDown ? gate::StandbyPolicy::kForward : DrawPolicy(random);
+  ForAllPlans(s, [&](NodePlan& node, size_t i) {
+    DrawGates(random, policy, s.kind != Kind::kStorm, i, node);
+    s.ttl_max = std::max(s.ttl_max, node.options.ttl.nanos());
+  });
+  if (s.kind == Kind::kCalmStepDown) {  // a hold_timeout that covers the others' drains as well
+    Duration longest;
+    for (const NodePlan& node : s.nodes) longest = Max(longest, node.gates[0].hold_timeout);
+    for (NodePlan& node : s.nodes) node.gates[0].hold_timeout = longest;
+  }
+  s.requests_per_ttl =
+      s.kind == Kind::kCalmStepDown ? 40 : 2.0 * static_cast<double>(s.nodes.size());
   SetTimes(random, s);
+  return s;
+}
+
+Scenario BeyondDrift(Scenario s, double percent) {
+  Random random(s.seed ^ 0x6472696674);
+  const double most = percent * 1e7;
+  for (NodePlan& node : s.nodes) {
+    node.clock_rate_ppb = static_cast<int64_t>(Uniform(random, -most, most));
+  }
+  s.faults.rate_change = 0;
   return s;
 }
 

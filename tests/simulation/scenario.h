@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gate/options.h"
 #include "lease/options.h"
 #include "lease/record.h"
 #include "simulation/clock.h"
@@ -34,6 +35,7 @@ struct NodePlan {
                               // of this node is proven
   bool push = false;          // the store pushes hints to this node
   TrueNs unready_after = 0;   // app.unready_after
+  std::vector<gate::Options> gates;  // the first is inbound, others outbound
 };
 
 // The way to the store and the store itself.
@@ -48,6 +50,7 @@ struct StorePlan {
   double conflict_bare = 0;        // share of conflicts answered without the record
   bool proves_death = false;       // file store: reads say when the record's process is dead
   bool numbered_versions = false;  // the store adds a number of its own to each version
+  bool tells_time = false;         // its answers carry its own clock
   enum class Start { kAbsent, kReleased, kHeldByDead, kUnusable, kNearlyExhausted };
   Start start = Start::kAbsent;
 };
@@ -69,6 +72,7 @@ struct FaultPlan {
   double start_failed = 0;
   double stray_drained = 0;  // a listener says drained for another term
   double rate_change = 0;    // a clock's rate is steered within the drift bound
+  double wall_step = 0;      // a wall clock is set, forward or back
   bool lossy() const { return lost_writes > 0; }
 };
 
@@ -76,6 +80,9 @@ struct Scenario {
   uint64_t seed = 0;
   Kind kind = Kind::kStorm;
   std::vector<NodePlan> nodes;
+  // The same nodes with another configuration (TTL and all), which a restart may bring; or empty.
+  std::vector<NodePlan> changed;
+  double requests_per_ttl = 0;  // of all clients together
   StorePlan store;
   FaultPlan faults;
   TrueNs ttl = 0;           // of the first node; others are near it
@@ -84,10 +91,15 @@ struct Scenario {
   TrueNs settle_bound = 0;  // after faults_end: somebody holds by then (check_liveness.cc)
   TrueNs end = 0;
 
+  // Can some machine's clocks disagree, so that it must look at them now and then?
+  bool clocks_jump() const { return faults.suspend > 0 || faults.wall_step > 0; }
   std::string Describe() const;  // a few lines for a trace's head
 };
 
 Scenario DrawScenario(uint64_t seed);
+// The same run with clocks whose rates differ from true time by up to `percent`: more than the
+// program was told to expect (max_clock_drift), so that promises may break.
+Scenario BeyondDrift(Scenario scenario, double percent);
 
 inline constexpr char kLeaseName[] = "orders";
 

@@ -8,6 +8,7 @@
 #include "simulation/faults.h"
 #include "simulation/network.h"
 #include "simulation/node.h"
+#include "simulation/traffic.h"
 
 namespace leasehold::simulation {
 
@@ -16,7 +17,23 @@ World::World(const Scenario& scenario, const RunOptions& options)
       options_(options),
       register_(scenario.store, FirstRecord(scenario.store, scenario.ttl_max / kMillisecond)),
       network_(std::make_unique<Network>(*this)),
+      traffic_(std::make_unique<Traffic>(*this)),
       faults_(std::make_unique<Faults>(*this)) {
+  MakeCheckers();
+  for (size_t i = 0; i < scenario.nodes.size(); ++i) {
+    nodes_.push_back(std::make_unique<Node>(*this, static_cast<int>(i)));
+  }
+}
+
+World::~World() = default;
+
+void World::MakeCheckers() {
+  checkers_.push_back(MakeRequestChecker(*this, scenario_));
+  checkers_.push_back(MakeFenceChecker(*this));
+  if (options_.only_what_fencing_promises) {
+    checkers_.push_back(MakeOverlapChecker(overlaps_));
+    return;
+  }
   checkers_.push_back(MakeOverlapChecker(*this));
   checkers_.push_back(MakeTokenChecker(*this));
   checkers_.push_back(MakeExpiryChecker(*this));
@@ -28,15 +45,11 @@ World::World(const Scenario& scenario, const RunOptions& options)
   checkers_.push_back(MakeCallChecker(*this));
   checkers_.push_back(MakeStepDownChecker(*this));
   checkers_.push_back(MakeStopChecker(*this));
+  checkers_.push_back(MakeGateChecker(*this));
   checkers_.push_back(MakeLivenessChecker(*this, scenario_));
-  if (scenario.kind != Kind::kStorm) checkers_.push_back(MakeCalmChecker(*this, scenario_));
-  if (options.check_replay) checkers_.push_back(MakeReplayChecker(*this));
-  for (size_t i = 0; i < scenario.nodes.size(); ++i) {
-    nodes_.push_back(std::make_unique<Node>(*this, static_cast<int>(i)));
-  }
+  if (scenario_.kind != Kind::kStorm) checkers_.push_back(MakeCalmChecker(*this, scenario_));
+  if (options_.check_replay) checkers_.push_back(MakeReplayChecker(*this));
 }
-
-World::~World() = default;
 
 void World::At(TrueNs when, std::function<void()> run) {
   CHECK(when >= now_, "the simulator schedules only into the future");
@@ -45,13 +58,12 @@ void World::At(TrueNs when, std::function<void()> run) {
   std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
 }
 
-Process& World::Birth(int node) {
+Process& World::Birth(int node, const NodePlan& plan) {
   auto process = std::make_unique<Process>();
   process->serial = static_cast<int>(processes_.size());
   process->node = node;
-  process->plan = &scenario_.nodes[static_cast<size_t>(node)];
+  process->plan = &plan;
   process->identity = {process->plan->node_id, "p" + std::to_string(process->serial)};
-  process->peers = {{"web", "10.0.0." + std::to_string(node) + ":8081"}};
   processes_.push_back(std::move(process));
   return *processes_.back();
 }
@@ -84,6 +96,7 @@ void World::EndFaults() {
 
 Outcome World::Run() {
   faults_->Schedule();
+  traffic_->Schedule();
   At(scenario_.faults_end, [this] { EndFaults(); });
   while (!queue_.empty() && !violation_) {
     std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
@@ -101,6 +114,7 @@ Outcome World::Run() {
   outcome.trace.assign(trace_.begin(), trace_.end());
   outcome.simulated = now_;
   outcome.steps = steps_;
+  outcome.overlaps = overlaps_.count;
   return outcome;
 }
 

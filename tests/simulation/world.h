@@ -21,6 +21,7 @@ namespace leasehold::simulation {
 class Network;
 class Node;
 class Faults;
+class Traffic;
 
 struct Violation {
   std::string rule;
@@ -33,11 +34,15 @@ struct Outcome {
   std::vector<std::string> trace;  // empty unless asked for
   TrueNs simulated = 0;
   uint64_t steps = 0;
+  uint64_t overlaps = 0;  // with only_what_fencing_promises: violations of the overlap checker
 };
 
 struct RunOptions {
   bool trace = false;
-  size_t trace_lines = 0;     // keep the last so many; 0: all
+  size_t trace_lines = 0;  // keep the last so many; 0: all
+  // For worlds beyond the bounds: count overlaps, and demand only what holds in any world (fenced
+  // resources, no request done twice or lost).
+  bool only_what_fencing_promises = false;
   bool check_replay = false;  // record every engine's events and replay them into a fresh one
 };
 
@@ -56,16 +61,16 @@ class World final : public Judge {
   const Scenario& scenario() const { return scenario_; }
   Register& store() { return register_; }
   Network& network() { return *network_; }
+  Traffic& traffic() { return *traffic_; }
   std::vector<std::unique_ptr<Node>>& nodes() { return nodes_; }
   bool tracing() const { return options_.trace; }
   void Trace(const std::string& who, const std::string& what);
 
   // A new life; the world keeps the Process for the checkers and the trace.
-  Process& Birth(int node);
+  Process& Birth(int node, const NodePlan& plan);
   const Process* FindProcess(const std::string& process_id) const;
   void Violate(const std::string& rule, const std::string& detail) override;
   void CountStep() { ++steps_; }
-  uint64_t NextRequest() { return ++requests_; }
   bool check_replay() const { return options_.check_replay; }
   template <typename... Args>
   void Tell(void (Checker::*fact)(Args...), std::type_identity_t<Args>... args) {
@@ -81,22 +86,27 @@ class World final : public Judge {
   };
 
   void EndFaults();
+  void MakeCheckers();
 
   const Scenario& scenario_;
   const RunOptions options_;
   TrueNs now_ = 0;
   uint64_t order_ = 0;
   uint64_t steps_ = 0;
-  uint64_t requests_ = 0;
   std::vector<Pending> queue_;  // a heap
   Register register_;
   std::vector<std::unique_ptr<Checker>> checkers_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::unique_ptr<Network> network_;
+  std::unique_ptr<Traffic> traffic_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unique_ptr<Faults> faults_;
   std::deque<std::string> trace_;
   std::optional<Violation> violation_;
+  struct Counter final : public Judge {
+    void Violate(const std::string&, const std::string&) override { ++count; }
+    uint64_t count = 0;
+  } overlaps_;
 };
 
 }  // namespace leasehold::simulation
