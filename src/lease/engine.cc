@@ -322,8 +322,10 @@ Duration Engine::Core::RenewTimeout() const {
   return another_fits ? timing_.call_timeout : Max(left, Duration::Millis(1));
 }
 
+// By the sending that confers the permit: one confirmed after lost time (DESIGN 2.2) confers none,
+// and puts off no drain either.
 MonoTime Engine::Core::ForcedDrainAt() const {
-  return term_->confirmed_sent_at() + timing_.forced_drain_after;
+  return permit_.expiry_ - (timing_.ttl - timing_.margin) + timing_.forced_drain_after;
 }
 
 void Engine::Core::OnRenewAnswer(const Op& op, const Answer& answer) {
@@ -339,8 +341,10 @@ void Engine::Core::OnRenewAnswer(const Op& op, const Answer& answer) {
       if (state_ == State::kReleasing) return;  // the release will find out
       // Somebody changed the record. Only an own write whose outcome is unknown can make that
       // harmless.
-      if (!term_->unresolved())
-        return Lose(Reason::kSuperseded, "the record changed under the holder");
+      if (!term_->unresolved()) {
+        Lose(Reason::kSuperseded, "the record changed under the holder");
+        return SendRead(Purpose::kObserve, timing_.budget);  // what it is now is not known
+      }
       return SendRead(Purpose::kResolve, TermReadTimeout());
     case Answer::Kind::kAmbiguous:
       attempt_error_ = answer.error;

@@ -33,6 +33,14 @@ std::unique_ptr<Checker> MakeCallChecker(Judge& judge);
 std::unique_ptr<Checker> MakeStepDownChecker(Judge& judge);
 // After SIGTERM: stopped within a bound, and nothing taken back (check_stop.cc).
 std::unique_ptr<Checker> MakeStopChecker(Judge& judge);
+// Planned drains, their order and their end (check_drain.cc).
+std::unique_ptr<Checker> MakeDrainChecker(Judge& judge);
+// What is told and done after a release: hold-off, take_back (check_give_back.cc).
+std::unique_ptr<Checker> MakeGiveBackChecker(Judge& judge);
+// Renewal: what extends, what drains and when, what heals (check_renewal.cc).
+std::unique_ptr<Checker> MakeRenewalChecker(Judge& judge);
+// What must follow at once: reads after unclear writes, renewals after lost time (check_follow.cc).
+std::unique_ptr<Checker> MakeFollowChecker(Judge& judge);
 // When faults are over somebody holds within a bound (check_liveness.cc).
 std::unique_ptr<Checker> MakeLivenessChecker(Judge& judge, const Scenario& scenario);
 // Tight bounds of the calm runs (check_calm.cc).

@@ -45,6 +45,10 @@ void World::MakeCheckers() {
   checkers_.push_back(MakeCallChecker(*this));
   checkers_.push_back(MakeStepDownChecker(*this));
   checkers_.push_back(MakeStopChecker(*this));
+  checkers_.push_back(MakeDrainChecker(*this));
+  checkers_.push_back(MakeGiveBackChecker(*this));
+  checkers_.push_back(MakeRenewalChecker(*this));
+  checkers_.push_back(MakeFollowChecker(*this));
   checkers_.push_back(MakeGateChecker(*this));
   checkers_.push_back(MakeLivenessChecker(*this, scenario_));
   if (scenario_.kind != Kind::kStorm) checkers_.push_back(MakeCalmChecker(*this, scenario_));

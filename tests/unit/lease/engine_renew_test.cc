@@ -173,6 +173,16 @@ TEST_F(Renewing, AConflictWithoutARecordShutsWhenNoOwnWriteCanExplainIt) {
   EXPECT_TRUE(Told(Notice::kLost, Reason::kSuperseded));
 }
 
+// It tried to take the lease on a version that the conflict had just shown to be outdated.
+TEST_F(Renewing, AConflictWithoutARecordIsReadBeforeTheLeaseIsCompetedForAgain) {
+  Hold();
+  TickToRenewal();
+  AnswerConflictBlind();
+  EXPECT_TRUE(None<CasEffect>()) << Effects();
+  AnswerRecord(Other(2, 1));
+  EXPECT_TRUE(None<CasEffect>()) << "another holds it";
+}
+
 TEST_F(Renewing, AConflictWithoutARecordIsReadWhenAnOwnWriteIsUnresolved) {
   Hold();
   TickToRenewal();
@@ -369,6 +379,22 @@ TEST_F(Renewing, AnAnswerToARequestSentBeforeLostTimeConfersNoPermit) {
   EXPECT_FALSE(MayAdmit());
   AnswerApplied();  // the next one, sent after it
   EXPECT_TRUE(MayAdmit());
+}
+
+// The permit ended before the drain that should have come first: nobody was told, all was cut.
+TEST_F(Renewing, AnAnswerThatConfersNoPermitPutsOffNoForcedDrain) {
+  Hold();
+  const MonoTime conferring = sent_at_;
+  TickToRenewal();
+  Advance(Duration::Millis(100));
+  Feed(LostTime{});
+  AnswerApplied();  // sent before it
+  while (state() == State::kActive) {
+    while (!None<CasEffect>()) AnswerRefused("refused");
+    TickNext();
+  }
+  EXPECT_EQ(state(), State::kDraining);
+  EXPECT_LE(now_, conferring + timing().forced_drain_after);
 }
 
 TEST_F(Renewing, StoreDegradedIsToldAfterTwoFailuresAndRecoveredAfterOneAnswer) {
