@@ -123,9 +123,6 @@ def main():
     (results / "sanitizer").mkdir(parents=True)
     count = Count()
     for kind in kinds:
-        if kind == "mutations" and arguments.sanitized:
-            print("== mutations: of the Release build, where seeds are quick")
-            continue
         began = time.monotonic()
         print(f"== {kind} tests", flush=True)
         if kind == "cpp":
