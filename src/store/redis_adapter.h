@@ -1,7 +1,7 @@
 // RedisStore: the class behind MakeRedisStore; private to the adapter's own sources. It joins the
 // parts: RedisClient for commands, RedisPush for hints, the scripts, the policy check. What it is
 // and promises stands in redis_store.h. redis_store.cc has the connection's life and the policy,
-// redis_calls.cc the reads and compare-and-sets.
+// redis_calls.cc the reads and compare-and-sets, redis_answer.h what their answers mean.
 #pragma once
 
 #include <functional>
@@ -20,6 +20,7 @@
 #include "observe/log.h"
 #include "store/lease_store.h"
 #include "store/options.h"
+#include "store/redis_answer.h"
 #include "store/redis_client.h"
 #include "store/redis_errors.h"
 #include "store/redis_policy.h"
@@ -29,9 +30,6 @@
 #include "store/redis_target.h"
 
 namespace leasehold::store {
-
-// OOM and MISCONF: what DESIGN 3 calls store_full.
-bool IsStoreFull(const RedisFailure& failure);
 
 class RedisStore final : public LeaseStore {
  public:
@@ -86,16 +84,13 @@ class RedisStore final : public LeaseStore {
   void SendRead(const ReadCallPtr& call, bool by_digest);
   void OnReadAnswer(const ReadCallPtr& call, bool by_digest, const RedisAnswer& answer);
   void FinishRead(const ReadCallPtr& call, ReadResult result);
-  ReadResult JudgeRead(const ReadCall& call, const RedisAnswer& answer) const;
   void SendCas(const CasCallPtr& call, bool by_digest);
   void OnCasAnswer(const CasCallPtr& call, bool by_digest, const RedisAnswer& answer);
   void OnWaitAnswer(const CasCallPtr& call, int sending, const RedisAnswer& answer);
   void FinishCas(const CasCallPtr& call, CasResult result);
-  CasResult JudgeCas(const CasCall& call, const RedisAnswer& answer) const;
 
   void SetTrouble(std::string_view kind, bool active, const std::string& sentence);
   void Count(std::string_view operation, std::string_view result, base::MonoTime started);
-  RedisFailure FailureOf(const RedisAnswer& answer) const;
 
   loop::Loop& loop_;
   const RedisTarget target_;

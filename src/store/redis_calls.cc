@@ -1,47 +1,14 @@
-// Reads and compare-and-sets of the redis adapter: sent, and their answers judged.
+// Reads and compare-and-sets of the redis adapter: sent, and answered by what redis_answer.h
+// judges.
 #include <algorithm>
-#include <limits>
 #include <utility>
 
-#include "base/text.h"
 #include "store/redis_adapter.h"
 
 namespace leasehold::store {
 namespace {
 
 using base::Duration;
-
-bool IsNoScript(const RedisAnswer& answer) {
-  return answer.reply && answer.reply->is_error() &&
-         RedisErrorCode(answer.reply->text()) == "NOSCRIPT";
-}
-
-// The last element of an answer to a compare-and-set; nothing where the user may not ask the time.
-std::optional<int64_t> StoreClock(const RedisAnswer& answer) {
-  if (!answer.reply || !answer.reply->is_array() || answer.reply->elements().empty())
-    return std::nullopt;
-  const proto::Reply& last = answer.reply->elements().back();
-  if (!last.is_string()) return std::nullopt;
-  const base::Result<uint64_t> ms = base::ParseUint64(last.text());
-  if (!ms || *ms > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
-  return static_cast<int64_t>(*ms);
-}
-
-ReadResult ReadFailed(const RedisFailure& failure) {
-  ReadResult result;
-  result.outcome =
-      failure.refused() ? ReadResult::Outcome::kRefused : ReadResult::Outcome::kAmbiguous;
-  result.error = failure.sentence;
-  return result;
-}
-
-CasResult CasFailed(const RedisFailure& failure) {
-  CasResult result;
-  result.outcome =
-      failure.refused() ? CasResult::Outcome::kRefused : CasResult::Outcome::kAmbiguous;
-  result.error = failure.sentence;
-  return result;
-}
 
 std::string_view Word(ReadResult::Outcome outcome) {
   if (outcome == ReadResult::Outcome::kAmbiguous) return "ambiguous";
@@ -84,26 +51,7 @@ void RedisStore::SendRead(const ReadCallPtr& call, bool by_digest) {
 
 void RedisStore::OnReadAnswer(const ReadCallPtr& call, bool by_digest, const RedisAnswer& answer) {
   if (by_digest && IsNoScript(answer)) return SendRead(call, false);
-  FinishRead(call, JudgeRead(*call, answer));
-}
-
-ReadResult RedisStore::JudgeRead(const ReadCall& call, const RedisAnswer& answer) const {
-  if (!answer.reply || !answer.reply->is_array()) return ReadFailed(FailureOf(answer));
-  ReadResult result;
-  if (answer.reply->elements().empty()) {
-    result.outcome = ReadResult::Outcome::kAbsent;
-    return result;
-  }
-  base::Result<lease::Record> record = DecodeRecord(call.names.key, *answer.reply);
-  if (!record) {
-    result.outcome = ReadResult::Outcome::kRefused;
-    result.error = record.error().message;
-    return result;
-  }
-  result.outcome = ReadResult::Outcome::kRecord;
-  result.version = lease::MakeVersion(*record);
-  result.record = std::move(*record);
-  return result;
+  FinishRead(call, JudgeRead(target_.name, call->names.key, answer));
 }
 
 void RedisStore::FinishRead(const ReadCallPtr& call, ReadResult result) {
@@ -155,7 +103,7 @@ void RedisStore::SendCas(const CasCallPtr& call, bool by_digest) {
 
 void RedisStore::OnCasAnswer(const CasCallPtr& call, bool by_digest, const RedisAnswer& answer) {
   if (by_digest && IsNoScript(answer)) return SendCas(call, false);
-  CasResult result = JudgeCas(*call, answer);
+  CasResult result = JudgeCas(target_.name, call->names.key, call->version, answer);
   if (result.outcome == CasResult::Outcome::kApplied && wait_replicas_ > 0) {
     call->applied = std::move(result);
     if (call->early_wait) OnWaitAnswer(call, call->sending, RedisAnswer(*call->early_wait));
@@ -170,46 +118,7 @@ void RedisStore::OnWaitAnswer(const CasCallPtr& call, int sending, const RedisAn
     call->early_wait = answer;
     return;
   }
-  if (!answer.reply || answer.reply->kind() != proto::Reply::Kind::kInteger) {
-    RedisFailure failure = FailureOf(answer);
-    failure.kind = RedisFailure::Kind::kAmbiguous;  // the write is there, on the primary at least
-    failure.sentence = "the write's replicas are not known: " + failure.sentence;
-    return FinishCas(call, CasFailed(failure));
-  }
-  if (answer.reply->integer() < wait_replicas_) {
-    return FinishCas(call, CasFailed(AmbiguousFailure(target_.name + " has the write on " +
-                                                      std::to_string(answer.reply->integer()) +
-                                                      " replicas, and "
-                                                      "redis.wait_replicas = " +
-                                                      std::to_string(wait_replicas_))));
-  }
-  FinishCas(call, std::move(*call->applied));
-}
-
-CasResult RedisStore::JudgeCas(const CasCall& call, const RedisAnswer& answer) const {
-  const bool ours = answer.reply && answer.reply->is_array() && !answer.reply->elements().empty();
-  const std::string word = ours ? answer.reply->elements()[0].text() : "";
-  CasResult result;
-  result.store_unix_ms = StoreClock(answer);
-  if (word == "applied") {
-    result.outcome = CasResult::Outcome::kApplied;
-    result.version = call.version;
-    return result;
-  }
-  if (word != "conflict" || answer.reply->elements().size() < 2) {
-    RedisFailure failure = FailureOf(answer);
-    if (IsStoreFull(failure)) failure.sentence = "store_full: " + failure.sentence;
-    return CasFailed(failure);
-  }
-  const proto::Reply& hash = answer.reply->elements()[1];
-  result.outcome = CasResult::Outcome::kConflict;
-  result.absent = hash.elements().empty();
-  if (result.absent) return result;
-  base::Result<lease::Record> record = DecodeRecord(call.names.key, hash);
-  if (!record) return CasFailed({RedisFailure::Kind::kRefused, "", record.error().message});
-  result.version = lease::MakeVersion(*record);
-  result.record = std::move(*record);
-  return result;
+  FinishCas(call, JudgeReplicas(target_.name, wait_replicas_, std::move(*call->applied), answer));
 }
 
 void RedisStore::FinishCas(const CasCallPtr& call, CasResult result) {

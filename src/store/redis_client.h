@@ -20,16 +20,12 @@
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "proto/resp.h"
+#include "store/redis_answer.h"
 #include "store/redis_errors.h"
 #include "store/redis_link.h"
 #include "store/redis_target.h"
 
 namespace leasehold::store {
-
-struct RedisAnswer {
-  std::optional<proto::Reply> reply;  // error replies are replies
-  RedisFailure failure;               // if there is none
-};
 
 class RedisClient final : private RedisLinkUser {
  public:

@@ -172,7 +172,11 @@ Result<lease::Record> DecodeRecord(std::string_view key, const proto::Reply& has
     if (!elements[i].is_string() || !elements[i + 1].is_string()) {
       return NotARecord(key, "the server shows a field as " + elements[i + 1].Describe());
     }
-    by_name.emplace(elements[i].text(), elements[i + 1].text());
+    // Which of the two the script compares is not what a map here would keep.
+    if (!by_name.emplace(elements[i].text(), elements[i + 1].text()).second) {
+      return NotARecord(key,
+                        "the server shows field " + base::Printable(elements[i].text()) + " twice");
+    }
   }
   Fields fields(key, std::move(by_name));
   lease::Record record;

@@ -27,10 +27,6 @@ std::string Command(const std::vector<std::string_view>& words) {
 
 }  // namespace
 
-bool IsStoreFull(const RedisFailure& failure) {
-  return failure.code == "OOM" || failure.code == "MISCONF";
-}
-
 RedisStore::RedisStore(loop::Loop& loop, const RedisOptions& options, RedisTarget target,
                        const RedisTuning& tuning, std::string prefix, observe::Log& log)
     : loop_(loop),
@@ -170,13 +166,6 @@ StoreStats RedisStore::stats() const {
   return stats;
 }
 
-RedisFailure RedisStore::FailureOf(const RedisAnswer& answer) const {
-  if (!answer.reply) return answer.failure;
-  if (answer.reply->is_error()) return ClassifyRedisError(target_.name, answer.reply->text());
-  return AmbiguousFailure(target_.name +
-                          " answers something unexpected: " + answer.reply->Describe());
-}
-
 // ---- the rest ----
 
 void RedisStore::Watch(std::string_view lease, WatchCallback hint) {
@@ -196,7 +185,7 @@ void RedisStore::ProbeWrite(std::string_view lease, Duration timeout,
       Count("probe", "ok", started);
       return done({});
     }
-    const RedisFailure failure = FailureOf(answer);
+    const RedisFailure failure = FailureOf(target_.name, answer);
     Count("probe", failure.refused() ? "refused" : "ambiguous", started);
     if (!failure.refused()) return done(Error{ErrorCode::kUnavailable, failure.sentence});
     done(Error{ErrorCode::kRefused,

@@ -167,6 +167,15 @@ TEST(RedisRecordTest, AnOddOrStrangeReplyIsNoRecord) {
   EXPECT_FALSE(DecodeRecord("k", Reply::Integer(1)).ok());
 }
 
+// The first was taken, while the script compares the last.
+TEST(RedisRecordTest, AFieldThatIsThereTwiceIsNoRecord) {
+  RedisFields fields = EncodeRecord(SomeRecord());
+  fields.emplace_back("token", "8");
+  const base::Result<lease::Record> record = DecodeRecord("k", Hash(fields));
+  ASSERT_FALSE(record.ok());
+  EXPECT_NE(record.error().message.find("token twice"), std::string::npos);
+}
+
 TEST(RedisRecordTest, NamesCannotBeMadeToMeet) {
   EXPECT_EQ(NamesOf("leasehold", "orders").key, "leasehold:lease:orders");
   EXPECT_NE(NamesOf("a", "x:lease:c").key, NamesOf("a:lease:x", "c").key);
