@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/json_writer.h"
-#include "proto/json.h"
 #include "store/file_layout.h"
 
 namespace leasehold::app {
@@ -22,7 +20,6 @@ using base::ErrorCode;
 constexpr const char* kLockFile = "lock";
 constexpr const char* kNoteFile = "state.json";
 constexpr const char* kTempFile = "state.json.new";
-constexpr int64_t kNoteFormat = 1;
 // A predecessor's predecessor is of use only when a restart crashed before it took the lease over;
 // a few are plenty.
 constexpr size_t kFormerMax = 8;
@@ -34,11 +31,9 @@ std::string InDir(const std::string& dir, const char* name) { return dir + "/" +
 
 StateDir::StateDir(loop::Loop& loop, observe::Log& log, std::shared_ptr<Place> place,
                    std::string process_id)
-    : loop_(loop),
-      log_(log),
-      place_(std::move(place)),
-      process_id_(std::move(process_id)),
-      self_(std::make_shared<StateDir*>(this)) {}
+    : loop_(loop), log_(log), place_(std::move(place)), self_(std::make_shared<StateDir*>(this)) {
+  note_.process_id = std::move(process_id);
+}
 
 base::Result<std::unique_ptr<StateDir>> StateDir::Open(loop::Loop& loop, const std::string& dir,
                                                        const std::string& process_id,
@@ -63,7 +58,7 @@ base::Result<std::unique_ptr<StateDir>> StateDir::Open(loop::Loop& loop, const s
   }
   std::unique_ptr<StateDir> state(new StateDir(loop, log, std::move(place), process_id));
   if (base::Status loaded = state->Load(); !loaded) return loaded.error();
-  if (base::Status noted = WriteNote(*state->place_, state->NoteText()); !noted)
+  if (base::Status noted = WriteNote(*state->place_, StateNoteText(state->note_)); !noted)
     return noted.error();
   return state;
 }
@@ -75,47 +70,19 @@ base::Status StateDir::Load() {
     return errno == ENOENT ? base::Status() : store::FileError("open " + path, errno);
   base::Result<std::string> text = store::ReadWhole(file.get(), kNoteBytesMax, path);
   if (!text) return text.error();
-  const auto unreadable = [&](const std::string& why) {
+  base::Result<StateNote> noted = ParseStateNote(*text);
+  if (!noted) {
     return Error{ErrorCode::kInvalid,
-                 path + " is not a note of this program: " + why +
+                 path + " is not a note of this program: " + noted.error().message +
                      "; it tells the highest fencing token seen, so repair it, or remove "
                      "it if losing that is acceptable"};
-  };
-  base::Result<proto::Json> note = proto::Json::Parse(*text);
-  if (!note) return unreadable(note.error().message);
-  if (note->Int("format") != kNoteFormat) return unreadable("\"format\" must be 1");
-  if (const auto last = note->String("process_id")) former_.emplace_back(*last);
-  if (const auto former = note->Find("former")) {
-    for (const proto::Json& id : former->Elements()) {
-      if (former_.size() < kFormerMax && id.AsString()) former_.emplace_back(*id.AsString());
-    }
   }
-  const auto leases = note->Find("leases");
-  if (!leases) return unreadable("\"leases\" is missing");
-  for (const std::string& name : leases->Keys()) {
-    const auto lease = leases->Find(name);
-    const auto token = lease->Token("highest_token");
-    const auto ttl_ms = lease->Int("ttl_ms");
-    if (!token || !ttl_ms)
-      return unreadable("lease \"" + name + "\" lacks highest_token or ttl_ms");
-    memory_[name] = {*token, base::Duration::Millis(*ttl_ms)};
-  }
+  // Who wrote it is dead, and so are those it knew to be.
+  note_.former = std::move(noted->former);
+  note_.former.insert(note_.former.begin(), std::move(noted->process_id));
+  if (note_.former.size() > kFormerMax) note_.former.resize(kFormerMax);
+  note_.leases = std::move(noted->leases);
   return {};
-}
-
-std::string StateDir::NoteText() const {
-  std::string text;
-  base::JsonWriter json(text);
-  json.BeginObject().Key("format").Int(kNoteFormat).Member("process_id", process_id_);
-  json.Key("former").BeginArray();
-  for (const std::string& id : former_) json.String(id);
-  json.EndArray().Key("leases").BeginObject();
-  for (const auto& [name, memory] : memory_) {
-    json.Key(name).BeginObject().Key("highest_token").Token(memory.highest_token);
-    json.Key("ttl_ms").Int(memory.last_ttl.millis()).EndObject();
-  }
-  json.EndObject().EndObject();
-  return text + "\n";
 }
 
 base::Status StateDir::WriteNote(const Place& place, const std::string& text) {
@@ -131,16 +98,19 @@ base::Status StateDir::WriteNote(const Place& place, const std::string& text) {
 }
 
 bool StateDir::ProvenDead(std::string_view process_id) const {
-  return std::find(former_.begin(), former_.end(), process_id) != former_.end();
+  return std::find(note_.former.begin(), note_.former.end(), process_id) != note_.former.end();
 }
 
 lease::Memory StateDir::MemoryOf(const std::string& lease) const {
-  const auto found = memory_.find(lease);
-  return found == memory_.end() ? lease::Memory{} : found->second;
+  const auto found = note_.leases.find(lease);
+  return found == note_.leases.end() ? lease::Memory{} : found->second;
 }
 
 void StateDir::Remember(const std::string& lease, uint64_t token, base::Duration ttl) {
-  lease::Memory& memory = memory_[lease];
+  // A record whose TTL is out of range is acted on by nobody: neither that nor its token is noted,
+  // or a restart would wait for it, or not read the note at all.
+  if (!IsRecordTtl(ttl)) return;
+  lease::Memory& memory = note_.leases[lease];
   if (token <= memory.highest_token && ttl == memory.last_ttl) return;
   memory.highest_token = std::max(memory.highest_token, token);
   memory.last_ttl = ttl;
@@ -152,18 +122,19 @@ void StateDir::WriteSoon() {
   if (writing_ || !std::exchange(dirty_, false)) return;
   writing_ = true;
   auto result = std::make_shared<base::Status>();
-  loop_.Work([place = place_, text = NoteText(), result] { *result = WriteNote(*place, text); },
-             [self = std::weak_ptr<StateDir*>(self_), result] {
-               const auto alive = self.lock();
-               if (!alive) return;
-               StateDir& state = **alive;
-               state.writing_ = false;
-               if (!*result) {
-                 state.log_.Warn("node.state_dir", "the highest token seen could not be noted: " +
-                                                       result->error().message);
-               }
-               state.WriteSoon();
-             });
+  loop_.Work(
+      [place = place_, text = StateNoteText(note_), result] { *result = WriteNote(*place, text); },
+      [self = std::weak_ptr<StateDir*>(self_), result] {
+        const auto alive = self.lock();
+        if (!alive) return;
+        StateDir& state = **alive;
+        state.writing_ = false;
+        if (!*result) {
+          state.log_.Warn("node.state_dir",
+                          "the highest token seen could not be noted: " + result->error().message);
+        }
+        state.WriteSoon();
+      });
 }
 
 }  // namespace leasehold::app

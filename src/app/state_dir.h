@@ -5,12 +5,11 @@
 // id is reported dead only by who holds the lock under which it was noted.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "app/state_note.h"
 #include "base/result.h"
 #include "lease/engine.h"
 #include "loop/loop.h"
@@ -34,7 +33,7 @@ class StateDir {
   int lock_fd() const { return place_->lock.get(); }
   lease::Memory MemoryOf(const std::string& lease) const;
   // Notes a token seen for a lease, with the record's TTL. Written soon, by a worker; only what is
-  // new.
+  // new, and nothing of a record whose TTL is out of range.
   void Remember(const std::string& lease, uint64_t token, base::Duration ttl);
 
  private:
@@ -47,16 +46,13 @@ class StateDir {
            std::string process_id);
 
   base::Status Load();
-  std::string NoteText() const;
   static base::Status WriteNote(const Place& place, const std::string& text);
   void WriteSoon();
 
   loop::Loop& loop_;
   observe::Log& log_;
   std::shared_ptr<Place> place_;
-  const std::string process_id_;
-  std::vector<std::string> former_;  // newest first, bounded by kFormerMax
-  std::map<std::string, lease::Memory> memory_;
+  StateNote note_;  // of this process; its former are bounded by kFormerMax
   bool writing_ = false;
   bool dirty_ = false;
   std::shared_ptr<StateDir*> self_;

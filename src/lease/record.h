@@ -43,7 +43,11 @@ struct Record {
   std::map<std::string, std::string> unknown;
 
   bool held() const { return state != RecordState::kReleased; }
-  base::Duration ttl() const { return base::Duration::Millis(ttl_ms); }
+  // Zero for a ttl_ms out of range (ValidateRecord refuses it), which could overflow a Duration.
+  base::Duration ttl() const {
+    const bool usable = ttl_ms >= kTtlMillisMin && ttl_ms <= kTtlMillisMax;
+    return base::Duration::Millis(usable ? ttl_ms : 0);
+  }
   bool operator==(const Record&) const = default;
 };
 

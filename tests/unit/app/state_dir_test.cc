@@ -76,6 +76,17 @@ TEST_F(StateDirTest, TheHighestTokenSeenSurvivesARestart) {
   EXPECT_EQ(next->MemoryOf("orders").last_ttl, base::Duration::Seconds(20));
 }
 
+// Its token could not be outbid by anybody, and its TTL was waited for after a restart.
+TEST_F(StateDirTest, NothingIsNotedOfARecordWhoseTtlIsOutOfRange) {
+  auto state = MustOpen("p1");
+  state->Remember("orders", 7, base::Duration::Seconds(10));
+  state->Remember("orders", 900, base::Duration::Zero());
+  state->Remember("orders", 900, base::Duration::Millis(-5));
+  state->Remember("orders", 900, base::Duration::Seconds(365 * 24 * 3600));
+  EXPECT_EQ(state->MemoryOf("orders").highest_token, 7u);
+  EXPECT_EQ(state->MemoryOf("orders").last_ttl, base::Duration::Seconds(10));
+}
+
 TEST_F(StateDirTest, AnUnreadableNoteIsRefusedAndLeftAlone) {
   MustOpen("p1").reset();
   WriteNote("{ torn");

@@ -29,6 +29,18 @@ class RecordTest : public ::testing::Test {
   Record record_;
 };
 
+// As a Duration it overflowed.
+TEST_F(RecordTest, ATtlOutOfRangeIsNoDuration) {
+  for (const int64_t ttl_ms :
+       {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(), int64_t{-1},
+        kTtlMillisMin - 1, kTtlMillisMax + 1}) {
+    record_.ttl_ms = ttl_ms;
+    EXPECT_EQ(record_.ttl(), base::Duration::Zero()) << ttl_ms;
+  }
+  record_.ttl_ms = kTtlMillisMax;
+  EXPECT_EQ(record_.ttl(), base::Duration::Seconds(24 * 3600));
+}
+
 TEST_F(RecordTest, StateNamesGoThereAndBack) {
   EXPECT_EQ(RecordStateName(RecordState::kHeld), "held");
   EXPECT_EQ(RecordStateName(RecordState::kDraining), "draining");
