@@ -138,13 +138,16 @@ void CheckStore(Document& document) {
   }
 }
 
-// "<option> = <value>: <sentence>", as lease::Validate and lease::Warnings write it.
+// "<option> = <value>: <sentence>", as lease::Validate and lease::Warnings write it. A value in
+// quotes may hold a colon of its own; no sentence has one behind a quote.
 struct OptionLine {
   std::string option, value, sentence;
 };
 OptionLine Parse(const std::string& line) {
   const size_t equals = line.find(" = ");
-  const size_t colon = line.find(": ", equals == std::string::npos ? 0 : equals);
+  const bool quoted = equals != std::string::npos && line.compare(equals + 3, 1, "\"") == 0;
+  const size_t colon =
+      quoted ? line.rfind("\": ") + 1 : line.find(": ", equals == std::string::npos ? 0 : equals);
   if (equals == std::string::npos || colon == std::string::npos) return {"", "", line};
   return {line.substr(0, equals), line.substr(equals + 3, colon - equals - 3),
           line.substr(colon + 2)};

@@ -5,6 +5,10 @@
 namespace leasehold::config {
 namespace {
 
+// Of what comes out. No option takes more than 4 KiB (option_value.cc), but a file may name a large
+// variable again and again.
+constexpr size_t kExpandedBytesMax = size_t{64} * 1024;
+
 bool IsName(std::string_view name) {
   if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
   for (const char c : name) {
@@ -62,6 +66,9 @@ base::Result<std::string> Expand(std::string_view text, const Environment& envir
     out.append(text.substr(at, open - at));
     base::Result<std::string> value = Lookup(text.substr(open + 2, close - open - 2), environment);
     if (!value) return value.error();
+    if (out.size() + value->size() > kExpandedBytesMax) {
+      return Bad("with its environment variables in place it is longer than 64KiB");
+    }
     out += *value;
     at = close + 1;
   }

@@ -14,7 +14,7 @@ namespace leasehold::config {
 using Environment = std::function<const char*(const char*)>;
 
 // An unset variable without a default is an error that names it; an empty one counts as unset where
-// there is a default (as in a shell).
+// there is a default (as in a shell). So is a value that its variables make longer than 64 KiB.
 base::Result<std::string> Expand(std::string_view text, const Environment& environment);
 
 }  // namespace leasehold::config

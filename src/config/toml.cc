@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <sstream>
 
 #include "base/json_writer.h"
@@ -13,6 +14,53 @@ namespace leasehold::config {
 namespace {
 
 constexpr size_t kDocumentBytesMax = size_t{1} << 20;  // 1 MiB: the reference has 20 KiB
+
+// Ours have two, store and redis.url. toml++ bounds nested values, but not the parts of a key, each
+// of which is a table in a table: a long one would overflow the stack when it is taken down.
+constexpr size_t kKeyPartsMax = 16;
+
+// Behind the string that begins at `at`; of one that is not closed, where its line, or the text,
+// ends. A long string may end with two quotes of its own before the three that close it.
+size_t EndOfString(std::string_view text, size_t at) {
+  const char quote = text[at];
+  const std::string_view three(quote == '"' ? "\"\"\"" : "'''");
+  const bool is_long = text.substr(at).starts_with(three);
+  for (at += is_long ? 3 : 1; at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"') {
+      ++at;
+    } else if (is_long && text.substr(at).starts_with(three)) {
+      at += 3;
+      for (int own = 0; own < 2 && at < text.size() && text[at] == quote; ++own) ++at;
+      return at;
+    } else if (!is_long && (text[at] == quote || text[at] == '\n')) {
+      return at + 1;
+    }
+  }
+  return text.size();
+}
+
+// The line of a key with too many parts.
+std::optional<int> DeepKeyLine(std::string_view text) {
+  size_t parts = 1;
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      at = EndOfString(text, at);
+      continue;
+    }
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+      continue;
+    }
+    if (c == '.' && ++parts > kKeyPartsMax) {
+      return 1 +
+             static_cast<int>(std::count(text.begin(), text.begin() + static_cast<int>(at), '\n'));
+    }
+    if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos) parts = 1;
+    ++at;
+  }
+  return std::nullopt;
+}
 
 int LineOf(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
 
@@ -137,6 +185,11 @@ std::string_view TomlKindName(TomlValue::Kind kind) {
 std::variant<TomlValue, TomlError> ParseToml(std::string_view text) {
   if (text.size() > kDocumentBytesMax) {
     return TomlError{0, 0, "the file is larger than 1 MiB; no configuration needs that"};
+  }
+  if (const std::optional<int> line = DeepKeyLine(text)) {
+    return TomlError{*line, 0,
+                     "a key has more than " + std::to_string(kKeyPartsMax) +
+                         " parts; no option has more than two"};
   }
   try {
     return Convert(toml::parse(text));

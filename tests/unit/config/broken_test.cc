@@ -32,6 +32,8 @@ struct Broken {
 const Broken kBroken[] = {
     {"syntax", "[store]", "[store", 1, "not TOML: "},
     {"key_twice", "", "name = \"again\"", 9, "not TOML: "},
+    {"key_of_many_parts", "", "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q = 1", 9,
+     "not TOML: a key has more than 16 parts"},
     {"unknown_section", "[store]", "[stoer]", 1, "stoer: is no section; did you mean \"store\"?"},
     {"unknown_section_far_off", "", "[kubernetes]", 9,
      "kubernetes: is no section; there are node, store, lease, gate, exec, app, admin, signal, "
@@ -123,6 +125,8 @@ const Broken kBroken[] = {
      "lease.name = \"orders\": is the name of an earlier [[lease]] too"},
     {"lease_name_with_a_slash", "\"orders\"", "\"a/b\"", 4,
      "lease.name = \"a/b\": must be 1 to 128 letters"},
+    {"lease_name_with_a_colon", "\"orders\"", "\"a: b\"", 4,
+     "lease.name = \"a: b\": must be 1 to 128 letters"},
     {"gate_of_no_lease", "", "lease = \"payments\"", 9,
      "gate.lease = \"payments\": no [[lease]] has this name; there are \"orders\""},
     {"gate_must_choose_a_lease", "", "[[lease]]\nname = \"payments\"", 5,
@@ -232,6 +236,45 @@ TEST(BrokenConfigListTest, TheTextTheyBreakIsWithoutFault) {
       LoadText(kGood, "test.conf", [](const char*) -> const char* { return nullptr; });
   EXPECT_TRUE(result.errors.empty()) << result.errors[0].ToString();
   EXPECT_TRUE(result.warnings.empty()) << result.warnings[0].ToString();
+}
+
+// toml++ makes a table of each part and takes them down one inside the other: the stack overflowed.
+TEST(BrokenConfigListTest, AKeyOfAnyNumberOfPartsIsAnErrorOfItsLine) {
+  std::string deep = "a";
+  for (int i = 0; i < 100000; ++i) deep += ".a";
+  for (const std::string& text :
+       {deep + " = 1\n", "[" + deep + "]\n", "[[" + deep + "]]\n", "x = {" + deep + " = 1}\n",
+        "x = \"\"\"a\"\"\"\" # ends with one of its own\n" + deep + " = 1\n",
+        "x = 'a\\' # a backslash is nothing special there\n" + deep + " = 1\n",
+        "x = [\"a\\\"\", \"b\"]\n" + deep + " = 1\n"}) {
+    const LoadResult result =
+        LoadText(text, "test.conf", [](const char*) -> const char* { return nullptr; });
+    ASSERT_EQ(result.errors.size(), 1U);
+    const std::string said = result.errors[0].ToString();
+    EXPECT_NE(said.find("a key has more than 16 parts"), std::string::npos) << said;
+  }
+}
+
+TEST(BrokenConfigListTest, PointsInTextsAndCommentsArePartsOfNoKey) {
+  const LoadResult result = LoadText(
+      "# ................................\n[admin]\n"
+      "allowed_hosts = [\"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r\",\n"
+      "'1.2.3.4.5.6.7.8.9.10.11.12.13.14.15.16.17',\n"
+      "\"\"\"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r\"\"\"]\n[[lease]]\nname = \"a\"\n",
+      "test.conf", [](const char*) -> const char* { return nullptr; });
+  EXPECT_TRUE(result.errors.empty()) << result.errors[0].ToString();
+}
+
+TEST(BrokenConfigListTest, VariablesAreNotPutInPlaceWithoutBound) {
+  const std::string large(100 * 1000, 'x');
+  std::string text = "[[lease]]\nname = \"";
+  for (int i = 0; i < 1000; ++i) text += "${A}";
+  const LoadResult result = LoadText(text + "\"\n", "test.conf", [&](const char* name) {
+    return std::string_view(name) == "A" ? large.c_str() : nullptr;
+  });
+  ASSERT_EQ(result.errors.size(), 1U);
+  EXPECT_NE(result.errors[0].message.find("longer than 64KiB"), std::string::npos)
+      << result.errors[0].message;
 }
 
 TEST(BrokenConfigListTest, ManyFaultsComeAllAtOnceInTheOrderOfTheFile) {
