@@ -13,9 +13,19 @@ Error Bad(std::string_view text, std::string_view why) {
                                    "; write \"host:port\", \"[v6]:port\" or \"unix:/path\""};
 }
 
+// Hex digits, colons, dots, and a zone behind '%' ("fe80::1%eth0"). Whether it is one the resolver
+// decides; here it only must not read as something else when it is written again.
+bool LooksLikeIpv6(std::string_view host) {
+  const std::string_view address = host.substr(0, host.find('%'));
+  return address.find(':') != std::string_view::npos &&
+         address.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
+}
+
 Result<Address> ParseUnix(std::string_view text, std::string_view path) {
   if (path.empty()) return Bad(text, "the path is empty");
   if (path.size() > kUnixPathMax) return Bad(text, "the path is longer than 107 bytes");
+  // The kernel would end the path at a zero byte, and bind another one.
+  if (path.find('\0') != std::string_view::npos) return Bad(text, "the path has a zero byte");
   Address address;
   address.kind = Address::Kind::kUnix;
   address.path = std::string(path);
@@ -45,6 +55,7 @@ Result<Address> ParseAddress(std::string_view text) {
     if (close == std::string_view::npos) return Bad(text, "\"]:port\" is missing");
     host = text.substr(1, close - 1);
     port = text.substr(close + 2);
+    if (!LooksLikeIpv6(host)) return Bad(text, "brackets are for IPv6 addresses only");
   } else {
     const size_t colon = text.find(':');
     if (colon == std::string_view::npos) return Bad(text, "the port is missing");
@@ -57,7 +68,8 @@ Result<Address> ParseAddress(std::string_view text) {
   if (host.empty()) return Bad(text, "the host is empty");
   if (host.size() > 253) return Bad(text, "the host is longer than 253 bytes");
   for (const char c : host) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == '/' || c == '@') {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= ' ' || byte >= 0x7f || c == '/' || c == '@' || c == '[' || c == ']') {
       return Bad(text, "the host has a character no host name has");
     }
   }
