@@ -154,9 +154,11 @@ def test_kill_9_on_the_file_store_hands_over_when_the_command_is_dead_and_then_a
 
 def test_a_restart_with_a_state_dir_waits_for_the_command_of_the_former_process(
         redis_server, sidecar, tmp_path, stamps):
-    one = sidecar("s1", redis_server(), command=stamps.command("main", "finish", "400"),
+    # Long beside what a start takes on a busy machine: the second process must find the first's command.
+    one = sidecar("s1", redis_server(), command=stamps.command("main", "finish", "2000"),
+                  lease={"ttl": "10s", "step_down_grace": "4s"},
                   more={"node": {"state_dir": str(tmp_path / "state")},
-                        "exec": {"stop_timeout": "900ms"}})
+                        "exec": {"stop_timeout": "3s"}})
     one.start().wait_active()
     stamps.wait(1, 5)
     one.kill9()
@@ -165,7 +167,7 @@ def test_a_restart_with_a_state_dir_waits_for_the_command_of_the_former_process(
     assert "in use" in one.tail(5)
     wait_for(lambda: not stamps.lives(1)[0].alive(), 5, "it has finished")
     one.start()
-    stamps.wait(2, 1)  # no TTL (2 s) is waited for
+    stamps.wait(2, 5)  # no TTL (10 s) is waited for
     assert stamps.gap(2) > 0
     assert one.stop() == 0
 
