@@ -77,6 +77,8 @@ void Downstream::OnShut(bool lost, bool cut) {
       if (!cut) return;
       if (exchange_.head_due && !exchange_.retried) return RefuseUnsent(Refusal::kDraining);
       if (lost || exchange_.answer_begun) return Cut();
+      // In order would let the kernel pass on, after the release, what it has not sent yet.
+      LeaveUpstream(true);
       return AnswerRefusal(Refusal::kDraining);
     case State::kFlushing:
       if (cut) Cut();

@@ -274,6 +274,22 @@ TEST_F(HttpGateLeaseTest, TheEndOfGraceAnswers503WhereNothingWasSentAndCutsTheRe
   EXPECT_EQ(gate_->status().in_flight, 0u);
 }
 
+TEST_F(HttpGateLeaseTest, AnUploadToAStoppedApplicationDoesNotGoOnAfterTheEndOfGrace) {
+  BuildOpen();
+  RawSocket* client = Client(Post("Content-Length: 99999999\r\n"));
+  RawSocket* app = App();
+  const std::string block(256 * 1024, 'y');
+  for (size_t idle_rounds = 0; idle_rounds < 20;) {  // until each buffer on the way is full
+    idle_rounds = client->Send(block) == 0 ? idle_rounds + 1 : 0;
+    RunFor(Duration::Millis(2));
+  }
+  Drain();
+  CloseGate(false);
+  EXPECT_TRUE(Gets(client, "HTTP/1.1 503 "));
+  EXPECT_TRUE(IsOver(app));
+  EXPECT_TRUE(app->reset()) << "what the gate's socket had not sent yet went on to the application";
+}
+
 TEST_F(HttpGateLeaseTest, ADrainThatIsCalledOffGoesOn) {
   BuildOpen();
   Pair pair = Exchange(Get(), Ok("one"));
