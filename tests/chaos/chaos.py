@@ -48,7 +48,8 @@ def play(directory, store, way, seed, minutes, split=False, programs=None, quiet
             Scene(directory, store, way, seed, split=split, programs=programs)))
         until = time.monotonic() + minutes * 60
         if store == "redis":
-            stack.enter_context(contextlib.closing(StoreLog(scene, directory / "store.jsonl")))
+            scene.store_log = stack.enter_context(contextlib.closing(
+                StoreLog(scene, directory / "store.jsonl")))
         scene.start()
         loads = [stack.enter_context(contextlib.closing(Load(
             directory, [n.gate(gate) for n in scene.nodes], rate=rate, first_id=first,

@@ -129,11 +129,12 @@ class Evidence:
         return Spans(spans)
 
     def _grants(self, lines):
-        """{(token, process): [(at, state)] in order}, and when nobody listened."""
+        """{(token, process): [(at, state, ttl)] in order}, and when nobody listened."""
         grants, deaf, since = collections.defaultdict(list), [], 0
         for line in lines:
             if line["what"] == "granted":
-                grants[line["token"], line["process"]].append((line["at"], line["state"]))
+                grants[line["token"], line["process"]].append(
+                    (line["at"], line["state"], line["ttl"]))
             elif line["what"] == "deaf":
                 since = since or line["at"]
             elif line["what"] == "listening":

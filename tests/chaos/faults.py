@@ -7,7 +7,7 @@ import random
 import signal
 import typing
 
-from .scene import FORGED, LEASE, settle
+from .scene import FORGED, LEASE, TTLS, settle
 
 STEP_DOWN_TIMEOUT = 8.0
 # Steps of the wall clock, in seconds: longer than any run and all unlike each other, so that a log
@@ -39,6 +39,16 @@ def sidecar_killed_and_forgets(touch):
     """Its state_dir is gone: a pod on another host."""
     touch.node.kill()
     return lambda: touch.node.start(forget=True)
+
+
+def sidecar_killed_and_reconfigured(touch):
+    """Back with another TTL than the record of its own former life has."""
+    touch.node.kill()
+
+    def undo():
+        touch.node.set_ttl(touch.chances.choice(TTLS))
+        touch.node.start()
+    return undo
 
 
 def sidecar_killed_and_back_at_once(touch):
@@ -79,6 +89,18 @@ def sidecar_stutters(touch):
     stutter()
 
 
+def stopped_when_it_acquires(touch):
+    """The next holder stops in the moment in which the store has granted it the lease."""
+    touch.scene.store_log.ambush = True
+    touch.chances.choice((sidecar_killed_and_back_at_once, planned_move))(touch)
+
+    def undo():
+        touch.scene.store_log.ambush = False
+        for node in touch.scene.nodes:
+            node.cont()
+    return undo
+
+
 def all_stopped(touch):
     """A host that is starved: all three at once, going on one after the other."""
     for node in touch.scene.nodes:
@@ -93,7 +115,7 @@ def all_stopped(touch):
 def stopped_and_cut(touch):
     """The worst for a permit: what is sent at the thaw finds the store only later."""
     undo_stop = sidecar_stopped(touch)
-    road = touch.chances.choice(touch.scene.roads.FAULTS) if touch.scene.roads.FAULTS else None
+    road = touch.chances.choice(touch.scene.roads.faults) if touch.scene.roads.faults else None
     undo_road = getattr(touch.scene.roads, road)(touch.node.name, touch.chances) if road else None
 
     def undo():
@@ -134,13 +156,13 @@ def pod_killed(touch):
 # ---- roads ----
 
 def road(touch):
-    kind = touch.chances.choice(touch.scene.roads.FAULTS)
+    kind = touch.chances.choice(touch.scene.roads.faults)
     touch.scene.journal.write("road", node=touch.node.name, kind=kind)
     return getattr(touch.scene.roads, kind)(touch.node.name, touch.chances)
 
 
 def road_flaps(touch):
-    kind = touch.chances.choice(touch.scene.roads.FAULTS)
+    kind = touch.chances.choice(touch.scene.roads.faults)
     touch.scene.journal.write("road", node=touch.node.name, kind=kind + " flapping")
     for _ in range(touch.chances.randint(2, 6)):
         undo = getattr(touch.scene.roads, kind)(touch.node.name, touch.chances)
@@ -151,7 +173,7 @@ def road_flaps(touch):
 
 def all_roads(touch):
     """The same to every node: the store is gone for all, or each is alone."""
-    kind = touch.chances.choice(touch.scene.roads.FAULTS)
+    kind = touch.chances.choice(touch.scene.roads.faults)
     touch.scene.journal.write("road", node="all", kind=kind)
     undos = [getattr(touch.scene.roads, kind)(n.name, touch.chances) for n in touch.scene.nodes]
     return lambda: [undo() for undo in undos]
@@ -311,6 +333,7 @@ def planned_move_of_another(touch):
 
 EVERYWHERE = {
     sidecar_killed: 6, sidecar_killed_and_forgets: 2, sidecar_killed_and_back_at_once: 3,
+    sidecar_killed_and_reconfigured: 2,
     sidecar_told_to_end: 4, sidecar_told_twice: 2, sidecar_stopped: 8, sidecar_stutters: 3,
     all_stopped: 2, stopped_and_cut: 4, app_killed: 3, app_stopped: 4, app_unready: 3, pod_killed: 2,
     clock_steps: 3, planned_move: 6, planned_move_asked_again: 3, planned_move_of_another: 2,
@@ -321,13 +344,13 @@ OF_REDIS = {
     store_stopped: 5, store_killed: 3, store_killed_and_forgets_all: 1,
     store_killed_and_goes_back: 2, store_full: 2, store_flushed: 1,
     store_flushed_and_a_node_forgets: 1, store_pauses_clients: 3, store_drops_clients: 3,
-    store_scripts_gone: 1,
+    store_scripts_gone: 1, stopped_when_it_acquires: 5,
 }
 OF_FILES = {store_seized: 6}
 
 
 def kinds_for(scene):
     """{name: weight} of what can be done to this scene."""
-    chosen = {**EVERYWHERE, **(ON_ROADS if scene.roads.FAULTS else {}),
+    chosen = {**EVERYWHERE, **(ON_ROADS if scene.roads.faults else {}),
               **(OF_REDIS if scene.store.kind == "redis" else OF_FILES)}
     return {fault.__name__: weight for fault, weight in chosen.items()}

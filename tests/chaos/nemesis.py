@@ -10,7 +10,7 @@ import threading
 import time
 
 from . import faults
-from .scene import HOLD_OFF, UNREADY_AFTER, settle
+from .scene import HOLD_OFF, TTLS, UNREADY_AFTER, settle
 
 # A storm is long enough for some takeovers inside it, and its faults overlap.
 STORM = (4.0, 20.0)
@@ -25,6 +25,7 @@ LASTS = ((0.05, 0.4), (0.4, 2.0), (1.0, 3.5), (3.0, 9.0))
 # is the machine's.
 NOTICED_DEAD = 3.5
 MACHINE = 1.0
+OPERATOR = 20.0  # the longest that an operator tries
 QUIET = 2.0  # of the calm, what must be without any fault
 
 
@@ -72,7 +73,7 @@ class Nemesis:
     def storm(self, number, until):
         """One storm and the calm after it. False: there was no time for it before `until`."""
         length, planned = plan_storm(self._draw, self.kinds)
-        calm = well_within(self._scene.longest_ttl) + QUIET
+        calm = well_within(max(TTLS)) + QUIET
         if time.monotonic() + length + calm > until:
             return False
         journal = self._scene.journal
@@ -126,22 +127,19 @@ class Nemesis:
         thread.start()
 
     def _operate(self):
-        """A store that lost everything, beside a sidecar that remembers nothing, begins at token 1
-        again, and every fence refuses it. No sidecar can repair that; an operator can, by asking for
-        another holder, who remembers, or by raising the record's token."""
-        time_out = time.monotonic() + 4 * self._scene.longest_ttl + 10
+        """A store that lost writes, beside a sidecar that remembers nothing, gives out tokens again
+        that every fence refuses. No sidecar can repair that, those who remember tell it
+        (token_regression), and an operator can: by raising the record's token."""
+        time_out = time.monotonic() + OPERATOR
         while time.monotonic() < time_out:
             holder = self._scene.holder()
             lease = holder.lease() if holder else None
-            highest = self._highest()
-            if lease and lease["holding"] and int(lease["token"]) >= highest:
-                return
             if lease and lease["holding"]:
-                self._scene.journal.write("operator", node=holder.name, token=lease["token"],
-                                          highest=highest)
-                self._scene.store.write_record("an operator raised the token", token=str(highest))
-            settle(0.2)
-
-    def _highest(self):
-        return max((e.token for n in self._scene.nodes
-                    for e in n.sidecar.events("lease.acquired", every_life=True)), default=0)
+                token, process = self._scene.fence()
+                mine = int(lease["token"])
+                if mine > token or (mine == token and lease["holder"]["process_id"] == process):
+                    return
+                self._scene.journal.write("operator", node=holder.name, token=mine, highest=token)
+                self._scene.store.write_record("an operator raised the token", token=str(token))
+                settle(max(TTLS))
+            settle(0.1)

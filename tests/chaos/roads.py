@@ -28,6 +28,9 @@ PROBE = ("ip link set lo up && ip link add chaos0 type bridge && "
          "-j REJECT --reject-with tcp-reset")
 PORTS = {"web": 8080, "web_peer": 8081, "hold": 8090, "raw": 9000, "raw_peer": 9001, "app": 7000,
          "lines": 7001}
+# What can happen to a road, in Namespaces.
+TO_STORE = ("cut_store", "mute_store", "deaf_store", "reset_store")
+BETWEEN = ("cut_peers", "mute_peers", "reset_peers", "cut_clients", "loss", "link_down")
 
 
 def _run(*words):
@@ -54,6 +57,7 @@ class Namespaces:
 
     def __init__(self, directory, count, stack):
         self._holders = {}
+        self._store_on_road = False
         _must("ip", "link", "set", "lo", "up")
         _must("ip", "link", "add", "br0", "type", "bridge", "forward_delay", 0)
         _must("ip", "addr", "add", HUB + "/24", "dev", "br0")
@@ -87,6 +91,8 @@ class Namespaces:
         return PORTS
 
     def store_for(self, _, store):
+        """What a sidecar is told of the store. One in files is on no road."""
+        self._store_on_road = hasattr(store, "port")
         return store
 
     # ---- faults: each returns what ends it ----
@@ -152,8 +158,9 @@ class Namespaces:
         _run("ip", "link", "set", f"to-{name}", "down")
         return lambda: _run("ip", "link", "set", f"to-{name}", "up")
 
-    FAULTS = ("cut_store", "mute_store", "deaf_store", "reset_store", "cut_peers", "mute_peers",
-              "reset_peers", "cut_clients", "loss", "link_down")
+    @property
+    def faults(self):
+        return (TO_STORE if self._store_on_road else ()) + BETWEEN
 
     def heal(self):
         for name in self._hosts:
@@ -228,7 +235,7 @@ class Loopback:
         return self._lost(name, SWALLOW, draw.randint(1, 4))
 
     @property
-    def FAULTS(self):  # noqa: N802  (as the other road's)
+    def faults(self):
         return ("black_hole", "refuse", "resets", "slow_answers", "lost_answers", "stalled_answers",
                 "swallowed_writes") if self._proxies else ()
 

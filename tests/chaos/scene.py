@@ -6,9 +6,11 @@ import fcntl
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
 
@@ -171,6 +173,13 @@ class Node(Touched):
         self.stopped = False
         self.exits = 1
         self._note("started", at=at, forget=bool(forget), remembers=self.remembers and not forget)
+
+    def set_ttl(self, ttl):
+        """Of its next life: somebody changed the configuration."""
+        config = self.sidecar.config_path
+        config.write_text(re.sub(r'(?m)^ttl = .*$', f'ttl = "{round(ttl * 1000)}ms"',
+                                 config.read_text()))
+        self._note("ttl", ttl=ttl)
 
     def note_exit(self):
         """How its process ended, once."""
@@ -367,6 +376,7 @@ class Scene:
         self.journal = Journal(directory / "journal.jsonl")
         self._stack.callback(self.journal.close)
         draw = random.Random(f"{seed} scene")
+        self.store_log = None  # a StoreLog, where the store has one
         self.raw_standby = draw.choice(("forward", "hold", "refuse"))
         self.wall_clock = wall_clock_library(directory)
         (directory / "executed.log").touch()
@@ -382,7 +392,6 @@ class Scene:
         except BaseException:
             self._stack.close()
             raise
-        self.longest_ttl = max(node.ttl for node in self.nodes)
         self.journal.write("scene", store=store, roads=self.roads.kind, seed=seed, split=split,
                            wall_to_boot=wall_to_boot(), raw_standby=self.raw_standby,
                            nodes={n.name: {"app": "abcdef"[i], "ttl": n.ttl,
@@ -413,6 +422,8 @@ class Scene:
 
     def heal(self):
         """Whatever is still wrong is put right; from here on nothing but the sidecars decides."""
+        if self.store_log is not None:
+            self.store_log.ambush = False
         self.roads.heal()
         self.store.heal()
         for node in self.nodes:
@@ -423,6 +434,14 @@ class Scene:
             node.cont()
             if not node.sidecar.running():
                 node.start()
+
+    def fence(self):
+        """(token, process) of the latest that the resource has let through (moves/fence.cc)."""
+        data = (self.directory / "fence").read_bytes()
+        if len(data) < 64:
+            return 0, ""
+        token, process = struct.unpack("<Q56s", data)
+        return token, process.rstrip(b"\0").decode()
 
     def rss(self):
         return {n.name: n.process.rss_bytes() for n in self.nodes if n.sidecar.running()}

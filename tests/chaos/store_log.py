@@ -20,6 +20,11 @@ class StoreLog:
         self._journal = Journal(path)
         self._ended = threading.Event()
         self._client = None
+        self._nodes = {node.name: node for node in scene.nodes}
+        self._highest = 0
+        # Stops the next that acquires, in the moment in which the store has granted it: the answer is
+        # on its way or in the socket, and will be old when it is read.
+        self.ambush = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -43,9 +48,15 @@ class StoreLog:
         if words[0].upper() != "HSET":
             return
         fields = dict(zip(words[2::2], words[3::2]))
+        token, state = int(fields["token"]), fields["state"]
+        if token > self._highest:
+            self._highest = token
+            if self.ambush and state == "held" and fields["node_id"] in self._nodes:
+                self.ambush = False
+                self._nodes[fields["node_id"]].freeze()
         self._journal.write("granted", at=int(float(stamp) * 1e9) + wall_to_boot(), heard=boot_ns(),
-                            token=int(fields["token"]), process=fields["process_id"],
-                            state=fields["state"])
+                            token=token, process=fields["process_id"],
+                            state=state, ttl=int(fields["ttl_ms"]) * 1_000_000)
 
     def close(self):
         self._ended.set()

@@ -1,0 +1,355 @@
+"""Two minutes of `make chaos` (tests/chaos), and that its checker can fail: doctored records of a run,
+each with one fault of its own, and two sidecars that a real mistake let hold at the same time."""
+
+import itertools
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from harness.measured import measured
+
+CHAOS = pathlib.Path(__file__).resolve().parents[1] / "chaos" / "chaos.py"
+sys.path.insert(0, str(CHAOS.parents[1]))
+
+from chaos.checker import check  # noqa: E402
+from chaos.clients import HOLD_IDS, LINE_IDS  # noqa: E402
+from chaos.records import SECOND  # noqa: E402
+from moves.scene import SLOW_IDS  # noqa: E402
+
+MINUTES = 2
+# Nothing of a run takes longer: its last storm's calm, what is still under way, the checker.
+ENDS_WITHIN = MINUTES * 60 + 90
+
+
+def chaos(*arguments, seconds=ENDS_WITHIN):
+    done = subprocess.run([sys.executable, CHAOS, *map(str, arguments)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=seconds, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_two_minutes_of_chaos_break_no_rule():
+    code, said = chaos("--minutes", MINUTES)
+    for line in said.splitlines():
+        if line.startswith("chaos ") or "takeovers" in line or "faults  " in line:
+            measured(line.strip())
+    assert code == 0, said
+
+
+def test_two_sidecars_with_a_store_each_are_caught_serving_at_the_same_time():
+    code, said = chaos("--minutes", 0.5, "--split-brain", "--seed", 1)
+    assert code == 1 and "VIOLATION" in said, said
+    assert "OVERLAP" in said and "terms overlap in the sidecars' logs" in said, said
+    assert "served without a grant of the store's" in said, said
+
+
+# ---- doctored records ----
+
+BASE = 1000 * SECOND
+A, B = "a" * 32, "b" * 32
+
+
+class Records:
+    """A run of two nodes as the programs would have written it, all well: s1 serves under token 1, is
+    killed, s2 under token 2. Cases change it before write()."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.journal = [{"at": BASE, "what": "scene", "store": "redis", "roads": "doctored",
+                         "seed": "0", "split": False, "wall_to_boot": 0, "raw_standby": "forward",
+                         "nodes": {"s1": {"app": "a", "ttl": 1.0, "remembers": True},
+                                   "s2": {"app": "b", "ttl": 1.0, "remembers": True}}}]
+        self.logs = {"s1": [], "s2": []}
+        self.grants = [{"at": BASE, "what": "listening"}]
+        self.executed, self.web, self.hold, self.clients = [], [], [], []
+        self._sequences = itertools.count(1)
+        for name in ("s1", "s2"):
+            self.note(0, "sidecar.started", node=name)
+        self.acquire("s1", 1, A, 0.1)
+        for i in range(40):
+            self.grant(0.1 + i / 10, 1, A)
+            self.serve(0.11 + i / 10, "a", 1, A)
+        self.note(4.1, "storm.begin", number=1)
+        self.note(4.15, "sidecar.killed", node="s1", since=BASE + round(4.15 * SECOND))
+        self.acquire("s2", 2, B, 5.2)
+        self.note(6, "storm.end", number=1)
+        for i in range(150):
+            self.grant(5.2 + i / 10, 2, B)
+            self.serve(5.3 + i / 10, "b", 2, B)
+        self.line(7, "b")
+        self.note(20, "calm.end", number=1)
+        self.note(20.5, "end")
+
+    @staticmethod
+    def ns(at):
+        return BASE + round(at * SECOND)
+
+    def note(self, at, what, **fields):
+        self.journal.append({"at": self.ns(at), "what": what, **fields})
+
+    def log(self, node, at, event, **fields):
+        ms = self.ns(at) // 1_000_000
+        stamp = f"1970-01-01T00:{ms // 60000 % 60:02d}:{ms // 1000 % 60:02d}.{ms % 1000:03d}Z"
+        self.logs[node].append(f"ts={stamp} level=info event={event} "
+                               + " ".join(f"{k}={v}" for k, v in fields.items()))
+
+    def acquire(self, node, token, process, at):
+        self.log(node, at, "lease.acquired", lease="orders", token=token, holder=node,
+                 process=process)
+
+    def grant(self, at, token, process, state="held"):
+        self.grants.append({"at": self.ns(at), "what": "granted", "token": token,
+                            "process": process, "state": state, "ttl": SECOND})
+
+    def execute(self, at, app, token, process, number, what="BE"):
+        sequence = next(self._sequences)
+        for letter in what:
+            self.executed.append((letter, self.ns(at), app, number, token, sequence, process,
+                                  self.ns(at)))
+
+    def asked(self, at, result="ok", app="a", token=1, took=0.01):
+        number = SLOW_IDS + len(self.web)
+        self.web.append((number, "POST/0", 0, self.ns(at), self.ns(at), self.ns(at + took), result,
+                         app, token, 0))
+        return number
+
+    def serve(self, at, app, token, process, what="BE"):
+        self.execute(at, app, token, process, self.asked(at, app=app, token=token), what)
+
+    def line(self, at, app, executed=True):
+        number = LINE_IDS + len(self.clients)
+        self.clients.append({"at": self.ns(at), "what": "client", "kind": "line", "id": number,
+                             "gate": "s2", "sent": self.ns(at), "done": self.ns(at + 0.01),
+                             "result": "ok", "app": app})
+        if executed:
+            self.executed.append(("T", self.ns(at), app, number, 0, 0, "-", self.ns(at)))
+
+    def check(self):
+        """The faults that the checker finds, as one text."""
+        def lines(name, rows):
+            (self.directory / name).write_text("".join(f"{row}\n" for row in rows))
+
+        lines("journal.jsonl", map(json.dumps, self.journal))
+        lines("store.jsonl", map(json.dumps, self.grants))
+        lines("clients.jsonl", map(json.dumps, self.clients))
+        words = lambda rows: [" ".join(map(str, row)) for row in rows]  # noqa: E731
+        lines("executed.log", words(sorted(self.executed, key=lambda row: row[1])))
+        lines(f"load-{SLOW_IDS}.txt", words(self.web))
+        lines(f"load-{HOLD_IDS}.txt", words(self.hold))
+        for name, log in self.logs.items():
+            (self.directory / name).mkdir()
+            lines(f"{name}/sidecar.log", log)
+        return "\n".join(check(self.directory).faults)
+
+
+def overlap(r):
+    """s1 was not dead after all."""
+    r.serve(5.6, "a", 1, A)
+
+
+def former_holder_of_the_same_token(r):
+    r.acquire("s1", 2, A, 5.1)
+    r.serve(5.6, "a", 2, A)
+
+
+def repeated_token(r):
+    r.acquire("s2", 2, "c" * 32, 18)
+
+
+def lower_token(r):
+    r.acquire("s2", 1, "c" * 32, 18)
+
+
+def acknowledged_and_lost(r):
+    r.asked(18, app="b", token=2)
+
+
+def acknowledged_by_another(r):
+    r.execute(18, "b", 2, B, r.asked(18, app="a", token=2))
+
+
+def post_executed_twice(r):
+    r.execute(18, "b", 2, B, SLOW_IDS + 100, "BE")
+
+
+def post_sent_twice(r):
+    r.execute(18, "b", 2, B, SLOW_IDS + 100, "B")
+
+
+def nothing_done_but_done(r):
+    r.execute(3, "a", 1, A, r.asked(3, result="status_503/hold_timeout"))  # a POST
+
+
+def wrong_body(r):
+    r.serve(18, "b", 2, B, "BW")
+
+
+def wrong_answer(r):
+    r.execute(18, "b", 2, B, r.asked(18, "wrong_answer", "b", 2))
+
+
+def through_the_fence(r):
+    r.execute(6.5, "a", 1, A, SLOW_IDS + 900_000, "E")
+
+
+def outside_its_term(r):
+    r.serve(4.9, "b", 2, B)
+
+
+def token_that_was_never_acquired(r):
+    r.serve(19.9, "b", 9, B)
+
+
+def beyond_the_grant(r):
+    r.grants = [g for g in r.grants if g["at"] < r.ns(12)]
+
+
+def served_after_the_release(r):
+    r.grant(15, 2, B, "released")
+    r.grants = [g for g in r.grants if g["at"] <= r.ns(15)]
+
+
+def two_terms_in_the_logs(r):
+    r.acquire("s1", 3, "c" * 32, 19)
+
+
+def long_gap(r):
+    gone = {row[0] for row in r.web if r.ns(5.3) <= row[3] < r.ns(15)}
+    r.web = [(*row[:5], row[3] + 1, "status_503/not_holding", "-", 0, 0) if row[0] in gone else row
+             for row in r.web]
+    r.executed = [row for row in r.executed if row[3] not in gone]
+
+
+def failure_in_a_calm(r):
+    r.asked(18, "reset", "-", 0)
+
+
+def slow_in_a_calm(r):
+    r.execute(16.9, "b", 2, B, r.asked(16.9, "ok", "b", 2, took=4))
+
+
+def line_outside(r):
+    r.line(4.8, "b")
+
+
+def line_lost(r):
+    r.line(18, "b", executed=False)
+
+
+def line_twice(r):
+    r.line(18, "b")
+    r.executed.append(r.executed[-1])
+
+
+def wrong_precondition_taken(r):
+    r.note(18, "step_down.answered", node="s2", right=False, ok=True, outcome="x", asked=0,
+           expected_node="s2", expected_token=1)
+
+
+def stepped_down_unasked(r):
+    r.log("s2", 19.9, "lease.draining", lease="orders", token=2, reason="requested")
+
+
+def ended_by_itself(r):
+    r.note(20.2, "sidecar.ended", node="s2", code=-6)
+
+
+def failed_check(r):
+    r.logs["s2"].append("CHECK failed: src/lease/engine.cc:1")
+
+
+def sequence_twice(r):
+    r.executed.append((*r.executed[-3][:3], r.asked(19.9, "reset"), *r.executed[-3][4:]))
+
+
+def holes(r):
+    del r.web[5]
+
+
+def grown(r):
+    r.note(1, "rss", bytes={"s2": 10 << 20})
+    r.note(20.1, "rss", bytes={"s2": 40 << 20})
+
+
+def nothing_served(r):
+    r.web, r.executed, r.clients = [], [], []
+
+
+@pytest.mark.parametrize("fault, found", [
+    (overlap, "OVERLAP"),
+    (former_holder_of_the_same_token, "OVERLAP"),
+    (repeated_token, "did not raise the token"),
+    (lower_token, "did not raise the token"),
+    (acknowledged_and_lost, "LOST"),
+    (acknowledged_by_another, "answered by another"),
+    (post_executed_twice, "executed or sent twice"),
+    (post_sent_twice, "executed or sent twice"),
+    (nothing_done_but_done, "and it was"),
+    (wrong_body, "with a wrong body"),
+    (wrong_answer, "not what was asked for"),
+    (through_the_fence, "let through the fence"),
+    (outside_its_term, "outside its sidecar's term"),
+    (token_that_was_never_acquired, "never acquired"),
+    (beyond_the_grant, "without a grant"),
+    (served_after_the_release, "without a grant"),
+    (two_terms_in_the_logs, "terms overlap"),
+    (long_gap, "nobody served in time"),
+    (failure_in_a_calm, "in a calm"),
+    (slow_in_a_calm, "in a calm"),
+    (line_outside, "lines reached an application outside"),
+    (line_lost, "acknowledged lines were never executed"),
+    (line_twice, "lines were executed twice"),
+    (wrong_precondition_taken, "wrong precondition"),
+    (stepped_down_unasked, "nobody had asked for"),
+    (ended_by_itself, "ended or complained"),
+    (failed_check, "ended or complained"),
+    (sequence_twice, "stamped more than one"),
+    (holes, "has holes"),
+    (grown, "sidecars grew"),
+    (nothing_served, "nothing to judge"),
+], ids=lambda value: getattr(value, "__name__", ""))
+def test_the_checker_finds(fault, found, tmp_path):
+    records = Records(tmp_path)
+    fault(records)
+    assert found in records.check()
+
+
+def test_the_checker_finds_nothing_where_all_is_well(tmp_path):
+    assert Records(tmp_path).check() == ""
+
+
+def lost_write(r):
+    """A store that lost writes gave token 2 out again; the fence refused the second."""
+    r.note(17, "store.lost", node="store", how="FLUSHALL")
+    r.acquire("s1", 1, "c" * 32, 19.5)
+    r.execute(19.6, "a", 1, "c" * 32, r.asked(19.6, "status_409", "-", 0), "BF")
+    r.journal[-2]["at"] = r.ns(19.4)  # the calm was over
+
+
+def thaw(r):
+    """s1 was stopped between the check of its permit and its write; the fence refused it."""
+    r.journal = [line for line in r.journal if line["what"] != "sidecar.killed"]
+    r.note(4.15, "sidecar.stopping", node="s1")
+    r.note(5.6, "sidecar.going_on", node="s1")
+    r.log("s1", 5.602, "gate.closed", gate="web", token=1, reason="host_frozen")
+    r.log("s1", 5.602, "lease.lost", token=1, reason="host_frozen")
+    r.journal.sort(key=lambda line: line["at"])
+    r.execute(5.601, "a", 1, A, r.asked(5.601, "reset", "-", 0), "BF")
+
+
+@pytest.mark.parametrize("excused", [lost_write, thaw], ids=lambda value: value.__name__)
+def test_the_checker_excuses_what_a_fence_covers(excused, tmp_path):
+    records = Records(tmp_path)
+    excused(records)
+    faults = records.check()
+    assert "OVERLAP" not in faults and "did not raise" not in faults and "fence" not in faults, faults
+
+
+def test_the_checker_excuses_one_act_at_a_thaw_and_no_second(tmp_path):
+    records = Records(tmp_path)
+    thaw(records)
+    records.execute(5.65, "a", 1, A, records.asked(5.65, "reset", "-", 0), "BF")
+    assert "OVERLAP" in records.check()
+
