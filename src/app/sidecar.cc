@@ -55,7 +55,7 @@ auto StepLog(observe::Log& log, const std::string& lease) {
       answered += (answered.empty() ? "" : "; ") + lease::EffectText(effect);
     }
     log.Debug("lease.step", answered.empty() ? "nothing to do" : answered,
-              {{"lease", lease}, {"event", lease::EventText(event)}});
+              {{"lease", lease}, {"told", lease::EventText(event)}});
   };
 }
 

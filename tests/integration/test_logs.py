@@ -56,3 +56,23 @@ def test_a_stuck_log_reader_stalls_nothing(sidecar, app, tmp_path, things, reade
         assert b"event=log.dropped" in os.read(readable, 65536), "what was lost is told"
     process.terminate()
     assert process.wait(10) == 0
+
+
+def test_at_level_debug_each_step_of_a_lease_is_a_line(sidecar, app, tmp_path):
+    backend = app("a")
+
+    def steps(name, level):
+        gate = {"name": "web", "type": "http", "upstream": backend.address}
+        one = sidecar(name, tmp_path / name, gates=[gate],
+                      more={"log": {"level": level}})
+        one.start()
+        one.wait_active()
+        one.stop()
+        return [(step["told"], step["msg"]) for step in one.events("lease.step")]
+
+    told = steps("s1", "debug")
+    assert told, "no lease.step at level debug"
+    assert any(heard.startswith("write #") and "applied" in heard and "tell lease.acquired token=1" in answered
+               for heard, answered in told), told
+    assert any("release #" in answered for _, answered in told), told
+    assert not steps("s2", "info")
