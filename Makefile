@@ -113,7 +113,7 @@ fuzz:
 	@cmake --build build-fuzz --parallel $(JOBS) --target $(if $(TARGET),$(addprefix fuzz_,$(TARGET)),fuzz_all)
 	@$(PYTHON) tests/fuzz/fuzz.py --build build-fuzz --seconds $(SECONDS) $(TARGET)
 
-# Each store for that long. As root (or where user namespaces are allowed) in network namespaces.
+# Each store for that long, redis by default. As root, or where user namespaces are allowed, in network namespaces.
 chaos:
 	@.ci/deps build test
 	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)

@@ -72,7 +72,7 @@ def play(directory, store, way, seed, minutes, split=False, programs=None, quiet
 
 def run(arguments, way):
     bad = []
-    for store in ("redis", "file") if arguments.store in ("both", "") else (arguments.store,):
+    for store in ("redis", "file") if arguments.store == "both" else (arguments.store or "redis",):
         directory = pathlib.Path(tempfile.mkdtemp(prefix=f"leasehold-chaos-{store}-"))
         say(f"== chaos: {store}, {way.kind}, seed {arguments.seed}, {arguments.minutes:g} minutes; "
             f"records: {directory}")

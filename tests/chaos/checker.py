@@ -19,7 +19,6 @@ EXAMPLES = 4
 NOTHING_DONE = {"not_holding", "expired", "hold_full", "hold_timeout", "leaving", "peer_not_admitted"}
 # What a served request may take in a calm: its own work of up to 200 ms, a slow machine.
 CALM_LATENCY = 2 * SECOND
-RSS_GROWTH = 12 << 20
 
 
 class Checker:
@@ -311,7 +310,7 @@ class Checker:
         self.rss = (marks[0]["bytes"], marks[-1]["bytes"]) if marks else ({}, {})
         grown = [f"{name}: {before >> 10} KiB at first, {self.rss[1][name] >> 10} KiB in the end"
                  for name, before in self.rss[0].items() if name in self.rss[1] and
-                 self.rss[1][name] > before + RSS_GROWTH]
+                 self.rss[1][name] > before + self.evidence.scene["rss_growth_max"]]
         self._fault(grown, "sidecars grew")
 
     def _whole(self):

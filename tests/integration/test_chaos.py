@@ -3,6 +3,7 @@ each with one fault of its own, and two sidecars that a real mistake let hold at
 
 import itertools
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -24,13 +25,19 @@ MINUTES = 2
 ENDS_WITHIN = MINUTES * 60 + 90
 
 
-def chaos(*arguments, seconds=ENDS_WITHIN):
-    done = subprocess.run([sys.executable, CHAOS, *map(str, arguments)], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=seconds, check=False)
-    return done.returncode, done.stdout + done.stderr
+@pytest.fixture
+def chaos(tmp_path):
+    """chaos("--minutes", 2) -> (exit code, all that it said); its records are the test's own."""
+    def run(*arguments, seconds=ENDS_WITHIN):
+        done = subprocess.run([sys.executable, CHAOS, *map(str, arguments)],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              env=dict(os.environ, TMPDIR=str(tmp_path)), timeout=seconds,
+                              check=False)
+        return done.returncode, done.stdout + done.stderr
+    return run
 
 
-def test_two_minutes_of_chaos_break_no_rule():
+def test_two_minutes_of_chaos_break_no_rule(chaos):
     code, said = chaos("--minutes", MINUTES)
     for line in said.splitlines():
         if line.startswith("chaos ") or "takeovers" in line or "faults  " in line:
@@ -38,7 +45,7 @@ def test_two_minutes_of_chaos_break_no_rule():
     assert code == 0, said
 
 
-def test_two_sidecars_with_a_store_each_are_caught_serving_at_the_same_time():
+def test_two_sidecars_with_a_store_each_are_caught_serving_at_the_same_time(chaos):
     code, said = chaos("--minutes", 0.5, "--split-brain", "--seed", 1)
     assert code == 1 and "VIOLATION" in said, said
     assert "OVERLAP" in said and "terms overlap in the sidecars' logs" in said, said
@@ -58,7 +65,7 @@ class Records:
     def __init__(self, directory):
         self.directory = directory
         self.journal = [{"at": BASE, "what": "scene", "store": "redis", "roads": "doctored",
-                         "seed": "0", "split": False, "wall_to_boot": 0, "raw_standby": "forward",
+                         "seed": "0", "split": False, "wall_to_boot": 0, "raw_standby": "forward", "rss_growth_max": 12 << 20,
                          "nodes": {"s1": {"app": "a", "ttl": 1.0, "remembers": True},
                                    "s2": {"app": "b", "ttl": 1.0, "remembers": True}}}]
         self.logs = {"s1": [], "s2": []}
