@@ -78,18 +78,27 @@ bool MayTrail(const RefField& field, bool of_request) {
   return !IsOfTheHop(lower) && !IsLease(folded) && !IsForwarded(folded) && !IsSure(lower);
 }
 
-bool IsIdempotent(const std::string& method) {
+}  // namespace
+
+bool IsIdempotent(std::string_view method) {
   return OneOf(method, {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"});
 }
 
-}  // namespace
+bool SameTarget(const RefMessage& from, const RefMessage& to) {
+  if (from.target.front() == '/' || from.target == "*") return to.target == from.target;
+  const size_t scheme = from.target.find("://");
+  if (scheme == std::string::npos) return false;
+  const size_t path = from.target.find_first_of("/?", scheme + 3);
+  const std::string rest = path == std::string::npos ? "" : from.target.substr(path);
+  if (rest.empty()) return to.target == (to.method == "OPTIONS" ? "*" : "/");
+  return to.target == (rest.front() == '/' ? rest : "/" + rest);
+}
 
 // As Downstream::Rewrite and AddRequestEnd decide.
 BodyRewrite Forwarder::Rewrite(const proto::http1::RequestParser& parser,
                                const TracedMessage& message) const {
   const RequestHead& head = parser.head();
-  if (hop_ == Hop::kToPeer && head.framing == Framing::kNone &&
-      !IsIdempotent(std::string(head.method))) {
+  if (hop_ == Hop::kToPeer && head.framing == Framing::kNone && !IsIdempotent(head.method)) {
     return BodyRewrite::kChunked;
   }
   const bool emptied = hop_ == Hop::kFromPeer && head.framing == Framing::kChunked &&

@@ -42,6 +42,10 @@ class Forwarder {
   size_t count_ = 0;
 };
 
+// Is the target of `to` that of `from` in origin-form (or "*")?
+bool SameTarget(const RefMessage& from, const RefMessage& to);
+bool IsIdempotent(std::string_view method);
+
 // What must be on a request that was sent on.
 struct Stamp {
   bool via = true;        // to the application: Via and Lease-*; else the greeting of a peer

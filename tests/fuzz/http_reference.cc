@@ -46,6 +46,7 @@ class Reader {
     const RefRead head = ReadHead();
     if (head != RefRead::kMessage) return head;
     message_.head_done = true;
+    message_.head_size = at_;
     const RefRead body = ReadBody();
     message_.size = at_;
     return body;

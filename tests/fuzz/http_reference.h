@@ -27,6 +27,7 @@ struct RefMessage {
   bool chunked = false;
   bool until_close = false;
   bool head_done = false;  // the rest is the front of one
+  size_t head_size = 0;    // in bytes, once it is done
   std::string body;
   std::vector<RefField> trailers;
   size_t size = 0;  // in bytes, with blank lines before it
