@@ -1,9 +1,11 @@
 """The rules, each an independent reading of a promise, over the records of a run (evidence.py).
 
-What a rule excuses it says, and counts. The excuses are three, and a fence covers each of them:
+What a rule excuses it says, and counts. The excuses are four, and a fence covers each of them:
 - a store that lost acknowledged writes can give a token out again to a process that never saw the
   first (DESIGN 9): a "forgetful" term, only after a loss that stands in the journal;
 - a process stopped between the check of its permit and the write that follows acts once at the thaw;
+- what a process that was killed had left of a body to its kernel to send goes on its way (an
+  application that was stopped takes it late);
 - a gate with on_loss = "finish" finishes what was in flight.
 """
 
@@ -12,9 +14,13 @@ import collections
 
 from .evidence import AT_ONCE, GRAIN, Evidence
 from .nemesis import QUIET, serves_within, well_within
-from .records import LOG_GRAIN, SECOND
+from .records import DIED, LOG_GRAIN, SECOND
 
 EXAMPLES = 4
+# Why an arrival may be late.
+FORGETFUL, THAW = "under a forgetful term", "at a thaw"
+DEAD_KERNEL, FINISHED = "sent by a dead one's kernel", "finished after the term"
+EXCUSES = (FORGETFUL, THAW, DEAD_KERNEL, FINISHED)
 # Answers which promise that nothing was done.
 NOTHING_DONE = {"not_holding", "expired", "hold_full", "hold_timeout", "leaving", "peer_not_admitted"}
 # What a served request may take in a calm: its own work of up to 200 ms, a slow machine.
@@ -73,13 +79,17 @@ class Checker:
         """"" when it must have been inside its holder's right; else which excuse it has."""
         asked = self.kind.get(arrival.id)
         if (arrival.token, arrival.process) in self.forgetful:
-            return "forgetful"
+            return FORGETFUL
         if asked is not None and asked.kind == "hold":
-            return "finished after the term"
+            return FINISHED
+        term = self.by_term.get((arrival.token, arrival.process))
+        if term is not None and term.reason == DIED and arrival.arrived > term.end and \
+                asked is not None and not asked.plain:
+            return DEAD_KERNEL
         node = self.evidence.node_of[arrival.app]
         thaw = self.evidence.thawed(node, arrival.arrived)
         if thaw is not None and thaw[1] - GRAIN <= arrival.arrived <= thaw[1] + AT_ONCE:
-            return f"at a thaw {node} {thaw[1]}"
+            return f"{THAW} of {node} until {thaw[1]}"
         return ""
 
     def _judge(self, late, what):
@@ -87,13 +97,13 @@ class Checker:
         wrong, thaws = [], collections.Counter()
         for arrival in late:
             excuse = self._excused(arrival)
-            if excuse.startswith("at a thaw"):
+            if excuse.startswith(THAW):
                 thaws[excuse] += 1
                 # One that was on its way; a second one was let through after the thaw.
                 if thaws[excuse] > 1:
                     wrong.append(arrival)
                 else:
-                    self.counts["acts at a thaw"] += 1
+                    self.counts[THAW] += 1
             elif excuse:
                 self.counts[excuse] += 1
             else:
@@ -230,7 +240,7 @@ class Checker:
             if inside:
                 continue
             if thaw is not None and thaw[1] - GRAIN <= a.arrived:
-                self.counts["acts at a thaw"] += 1
+                self.counts[THAW] += 1
             else:
                 late.append(a)
         lines = [r for r in self.evidence.requests if r.kind == "raw"]

@@ -125,6 +125,7 @@ def read_log(path, clock):
     return lines
 
 
+DIED = "the process ended"
 ENDS = {"lease.lost", "lease.released"}
 
 
@@ -146,6 +147,6 @@ def terms_of(node, log, deaths):
         begin, end = next((d for d in sorted(deaths) if d[1] >= term.begin - LOG_GRAIN),
                           (NEVER, NEVER))
         if end < term.end:
-            term.end, term.reason = end, "the process ended"
+            term.end, term.reason = end, DIED
             term.shut = min(term.shut, begin)
     return terms

@@ -3,6 +3,7 @@
 import collections
 import statistics
 
+from .checker import EXCUSES
 from .records import SECOND
 
 
@@ -66,9 +67,8 @@ def table(checker):
         lines.append((f"not ok: {kind}", ", ".join(
             f"{r} {n}" for r, n in sorted(failed.items(), key=lambda x: -x[1])) or "none"))
     lines += [
-        ("overlaps", f"{len(checker.overlaps)}; acts at a thaw {checker.counts['acts at a thaw']}, "
-         f"finished after the term (on_loss = finish) {checker.counts['finished after the term']}, "
-         f"under forgetful terms {checker.counts['forgetful']}"),
+        ("overlaps", f"{len(checker.overlaps)}; excused: "
+         + ", ".join(f"{excuse} {checker.counts[excuse]}" for excuse in EXCUSES)),
         ("twice, lost", f"{checker.counts['twice']}, {checker.counts['lost']}"),
         ("fence", f"{checker.counts['fenced']} refusals"),
         ("lost writes", f"{len(e.lost_writes)} in the store; {regressions} x token_regression and "

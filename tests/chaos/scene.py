@@ -17,7 +17,7 @@ import time
 from harness.memory import MIB, bound
 from harness.process import Process
 from harness.redis import Redis
-from harness.sidecar import Sidecar, binary
+from harness.sidecar import Sidecar
 from harness.wait import wait_for
 from moves.scene import LEASE, program
 
