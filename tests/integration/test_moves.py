@@ -84,7 +84,8 @@ def test_replacing_three_sidecars_in_turn_fails_no_request(scene, kind, pre_stop
     verdict = judged(f"rolling replacement of three on {kind}", scenarios.rolling_replacement(
         scene(kind, count=3, steady=True), 1, pre_stop=pre_stop))
     measured("a sidecar that left was gone after "
-             + ", ".join(f"{t * 1000:.0f}" for t in verdict.exits) + " ms (limit 2500 ms)")
+             + ", ".join(f"{t * 1000:.0f}" for t in verdict.exits)
+             + f" ms (limit {scenarios.EXIT_LIMIT * 1000:.0f} ms)")
 
 
 def test_a_holder_killed_or_stopped_under_load_costs_what_was_in_flight_and_executes_nothing_twice(

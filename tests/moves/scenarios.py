@@ -4,6 +4,8 @@ import threading
 import time
 
 from harness.raw import Raw, websocket
+from harness.sanitizer import has_sanitizers
+from harness.sidecar import binary
 from harness.wait import wait_for
 
 from .judge import Move, judge
@@ -14,8 +16,9 @@ MOVE_EVERY = 0.4
 # The load runs so long before the first move and after the last, for the figures without moves.
 STEADY = 1.0
 MOVE_LIMIT = 20  # seconds: the grace, the hold-off, and room
-# A sidecar that leaves and has nothing in flight is gone so soon after SIGTERM.
-EXIT_LIMIT = 2.5
+# A sidecar that leaves and has nothing in flight is gone so soon after SIGTERM; one with the sanitizers in it looks
+# for leaks in its end.
+EXIT_LIMIT = 10 if has_sanitizers(binary()) else 2.5
 
 
 def move(scene):

@@ -12,11 +12,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integratio
 
 from harness.process import Process  # noqa: E402
 from harness.redis import Redis  # noqa: E402
+from harness.sanitizer import has_sanitizers  # noqa: E402
 from harness.sidecar import Sidecar, binary  # noqa: E402
 from harness.wait import wait_for  # noqa: E402
 
 LEASE = "orders"
-RATE = 1000
+# With the sanitizers in them a sidecar and an application take some ten times the work for each request.
+RATE = 100 if has_sanitizers(binary()) else 1000
 # Ids of requests that the load does not send (downloads) begin here.
 OTHER_IDS = 10 ** 12
 # Ids of requests that take the application up to 200 ms (work.h).
