@@ -56,6 +56,7 @@ def play(directory, store, way, seed, minutes, split=False, programs=None, quiet
             timeout=TIMEOUT))) for gate, rate, first in (("web", WEB_RATE, SLOW_IDS),
                                                          ("hold", HOLD_RATE, HOLD_IDS))]
         clients = stack.enter_context(contextlib.closing(Clients(scene, seed)))
+        scene.clients = clients
         settle(WARM_UP)
         scene.journal.write("rss", bytes=scene.rss())
         nemesis = Nemesis(scene, seed, (lambda text: None) if quiet else

@@ -14,6 +14,7 @@ SLOW_CLIENT_IDS = 3 * 10 ** 9
 LINE_IDS = 4 * 10 ** 9
 RAW_EVERY = 0.08          # seconds between two connections
 SLOW_EVERY = 0.7
+BURST = 40
 LINES_MAX = 4             # asked over one connection
 TIMEOUT = 10.0
 
@@ -103,6 +104,41 @@ class Clients:
                     break
         return None
 
+    # ---- many at once: whoever is stopped now is stopped in the middle of them ----
+
+    def burst(self, node, chances):
+        """Sends BURST requests over as many connections to one gate and returns at once; what becomes
+        of them is noted later."""
+        asked = []
+        for _ in range(BURST):
+            try:
+                connection = socket.create_connection(node.gate("web"), 0.3)
+            except OSError:
+                break  # it is stopped, or cut off, already
+            number = self._next("slow")
+            head = (f"POST /execute?id={number}&body=0&answer=100 HTTP/1.1\r\nHost: burst\r\n"
+                    "Content-Length: 0\r\nConnection: close\r\n\r\n").encode()
+            asked.append((connection, number, head))
+        chances.shuffle(asked)
+        sent = boot_ns()
+        for connection, _, head in asked:
+            connection.sendall(head)
+        for each in asked:
+            thread = threading.Thread(target=self._take, args=(*each[:2], node.name, sent),
+                                      daemon=True)
+            self._under_way.add(thread)
+            thread.start()
+
+    def _take(self, connection, number, gate, sent):
+        with connection:
+            connection.settimeout(TIMEOUT)
+            try:
+                result, app = _read_slowly(connection, None)
+            except OSError as error:
+                result, app = type(error).__name__, ""
+        self._note("slow", number, gate, sent, result, app)
+        self._under_way.discard(threading.current_thread())
+
     # ---- slow lines: a head in drops, an answer read in sips ----
 
     def _slow(self, chances):
@@ -129,7 +165,8 @@ def _read_slowly(connection, chances):
     got = bytearray()
     while data := connection.recv(32768):
         got += data
-        time.sleep(chances.uniform(0, 0.1))
+        if chances is not None:
+            time.sleep(chances.uniform(0, 0.1))
     head, _, body = bytes(got).partition(b"\r\n\r\n")
     lines = head.decode("latin-1").split("\r\n")
     if not lines[0].startswith("HTTP/1.1 "):

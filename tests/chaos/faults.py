@@ -78,6 +78,14 @@ def sidecar_stopped(touch):
     return touch.node.cont
 
 
+def sidecar_stopped_in_a_burst(touch):
+    """In the middle of work: between a look at the permit and the write that follows, if ever."""
+    touch.scene.clients.burst(touch.node, touch.chances)
+    settle(touch.chances.uniform(0, 0.004))
+    touch.node.freeze()
+    return touch.node.cont
+
+
 def sidecar_stutters(touch):
     """Stopped and going on many times: most of its instructions run right after a pause."""
     def stutter():
@@ -334,7 +342,8 @@ def planned_move_of_another(touch):
 EVERYWHERE = {
     sidecar_killed: 6, sidecar_killed_and_forgets: 2, sidecar_killed_and_back_at_once: 3,
     sidecar_killed_and_reconfigured: 2,
-    sidecar_told_to_end: 4, sidecar_told_twice: 2, sidecar_stopped: 8, sidecar_stutters: 3,
+    sidecar_told_to_end: 4, sidecar_told_twice: 2, sidecar_stopped: 6, sidecar_stopped_in_a_burst: 6,
+    sidecar_stutters: 3,
     all_stopped: 2, stopped_and_cut: 4, app_killed: 3, app_stopped: 4, app_unready: 3, pod_killed: 2,
     clock_steps: 3, planned_move: 6, planned_move_asked_again: 3, planned_move_of_another: 2,
     record_deleted: 1, record_seized: 2, record_goes_back: 2,

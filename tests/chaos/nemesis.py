@@ -140,6 +140,6 @@ class Nemesis:
                 if mine > token or (mine == token and lease["holder"]["process_id"] == process):
                     return
                 self._scene.journal.write("operator", node=holder.name, token=mine, highest=token)
-                self._scene.store.write_record("an operator raised the token", token=str(token))
+                self._scene.store.write_record("an operator raised the token", token=str(token + 1))
                 settle(max(TTLS))
             settle(0.1)

@@ -377,6 +377,7 @@ class Scene:
         self._stack.callback(self.journal.close)
         draw = random.Random(f"{seed} scene")
         self.store_log = None  # a StoreLog, where the store has one
+        self.clients = None    # Clients, once they are there
         self.raw_standby = draw.choice(("forward", "hold", "refuse"))
         self.wall_clock = wall_clock_library(directory)
         (directory / "executed.log").touch()
