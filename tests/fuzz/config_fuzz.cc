@@ -1,4 +1,5 @@
-// `sidecar.conf` through the real loader. Asserted of any text: no exception, no crash; each error
+// `sidecar.conf` through the real loader: the input as its text, and the input as choices from the
+// option table (config_choices.h). Asserted of any text: no exception, no crash; each error
 // and warning has a sentence, a place and nothing unprintable; ${VAR} grows without bound in no
 // value; and what is accepted is what the rooms accept: their own validations pass, the derived
 // times are in the order that the protocol needs, every gate has its lease and every address leads
@@ -12,6 +13,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "config/expand.h"
+#include "fuzz/config_choices.h"
 #include "fuzz/fuzz_target.h"
 #include "health/check_spec.h"
 #include "proto/json.h"
@@ -31,7 +33,7 @@ constexpr std::string_view kSecret = "sEcReT-0123456789";
 const char* Variable(const char* name) {
   static const std::string kLarge(5000, 'x');
   const std::string_view asked(name);
-  if (asked == "HOME") return "/home/fuzz";
+  if (asked == "HOME") return "/var/lib/app";
   if (asked == "POD_NAME") return "orders-0";
   if (asked == "POD_IP") return "10.0.0.7";
   if (asked == "EMPTY") return "";
@@ -166,6 +168,16 @@ bool NamesADevice(std::string_view text) {
          text.find("/sys") != std::string_view::npos;
 }
 
+void CheckLoad(std::string_view text) {
+  const LoadResult result = config::LoadText(text, "fuzz.conf", Variable);
+  const int lines = 1 + static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+  for (const Problem& error : result.errors) CheckProblem(error, lines);
+  for (const Problem& warning : result.warnings) CheckProblem(warning, lines);
+  if (!result.errors.empty()) return;
+  CheckRooms(result.config);
+  CheckShown(text, result);
+}
+
 }  // namespace
 }  // namespace leasehold::fuzz
 
@@ -173,13 +185,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace leasehold::fuzz;  // NOLINT(google-build-using-namespace): this file's own
   const std::string_view input = View(data, size);
   CheckExpand(input);
-  if (NamesADevice(input)) return 0;
-  const LoadResult result = leasehold::config::LoadText(input, "fuzz.conf", Variable);
-  const int lines = 1 + static_cast<int>(std::count(input.begin(), input.end(), '\n'));
-  for (const Problem& error : result.errors) CheckProblem(error, lines);
-  for (const Problem& warning : result.warnings) CheckProblem(warning, lines);
-  if (!result.errors.empty()) return 0;
-  CheckRooms(result.config);
-  CheckShown(input, result);
+  if (!NamesADevice(input)) CheckLoad(input);
+  CheckLoad(ConfigChoices(input).Text());
   return 0;
 }
