@@ -34,6 +34,7 @@ class Checker:
         self.evidence = Evidence(directory)
         self.faults = []
         self.counts = collections.Counter()
+        self.excused = collections.defaultdict(set)  # excuse: ids
         e = self.evidence
         self.by_term = {(term.token, term.process): term for term in e.terms}
         self.post = {r.id for r in e.requests if r.post}
@@ -80,32 +81,31 @@ class Checker:
         asked = self.kind.get(arrival.id)
         if (arrival.token, arrival.process) in self.forgetful:
             return FORGETFUL
-        if asked is not None and asked.kind == "hold":
-            return FINISHED
         term = self.by_term.get((arrival.token, arrival.process))
-        if term is not None and term.reason == DIED and arrival.arrived > term.end and \
-                asked is not None and not asked.plain:
+        if term is None or asked is None:
+            return ""
+        if asked.kind == "hold" and asked.sent <= term.end:
+            return FINISHED
+        if term.reason == DIED and arrival.arrived > term.end and not asked.plain:
             return DEAD_KERNEL
-        node = self.evidence.node_of[arrival.app]
-        thaw = self.evidence.thawed(node, arrival.arrived)
+        thaw = self.evidence.thawed(term.node, arrival.arrived)
         if thaw is not None and thaw[1] - GRAIN <= arrival.arrived <= thaw[1] + AT_ONCE:
-            return f"{THAW} of {node} until {thaw[1]}"
+            return f"{THAW} of {term.node} until {thaw[1]}"
         return ""
 
     def _judge(self, late, what):
-        """Of arrivals that came too late: violations are told, excuses are counted."""
-        wrong, thaws = [], collections.Counter()
+        """Of arrivals that came too late: violations are told, excuses are counted, one a request."""
+        wrong, thaws = [], set()
         for arrival in late:
             excuse = self._excused(arrival)
             if excuse.startswith(THAW):
-                thaws[excuse] += 1
                 # One that was on its way; a second one was let through after the thaw.
-                if thaws[excuse] > 1:
+                if excuse in thaws:
                     wrong.append(arrival)
-                else:
-                    self.counts[THAW] += 1
-            elif excuse:
-                self.counts[excuse] += 1
+                    continue
+                thaws.add(excuse)
+            if excuse:
+                self.excused[excuse.partition(" of ")[0]].add(arrival.id)
             else:
                 wrong.append(arrival)
         self._fault(wrong, what)
@@ -240,7 +240,7 @@ class Checker:
             if inside:
                 continue
             if thaw is not None and thaw[1] - GRAIN <= a.arrived:
-                self.counts[THAW] += 1
+                self.excused[THAW].add(a.id)
             else:
                 late.append(a)
         lines = [r for r in self.evidence.requests if r.kind == "raw"]

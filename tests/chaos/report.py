@@ -68,7 +68,7 @@ def table(checker):
             f"{r} {n}" for r, n in sorted(failed.items(), key=lambda x: -x[1])) or "none"))
     lines += [
         ("overlaps", f"{len(checker.overlaps)}; excused: "
-         + ", ".join(f"{excuse} {checker.counts[excuse]}" for excuse in EXCUSES)),
+         + ", ".join(f"{excuse} {len(checker.excused[excuse])}" for excuse in EXCUSES)),
         ("twice, lost", f"{checker.counts['twice']}, {checker.counts['lost']}"),
         ("fence", f"{checker.counts['fenced']} refusals"),
         ("lost writes", f"{len(e.lost_writes)} in the store; {regressions} x token_regression and "

@@ -1,22 +1,27 @@
 """Two minutes of `make chaos` (tests/chaos), and that its checker can fail: doctored records of a run,
 each with one fault of its own, and two sidecars that a real mistake let hold at the same time."""
 
+import contextlib
 import itertools
 import json
 import os
 import pathlib
+import random
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from harness.measured import measured
+from harness.wait import wait_for
 
 CHAOS = pathlib.Path(__file__).resolve().parents[1] / "chaos" / "chaos.py"
 sys.path.insert(0, str(CHAOS.parents[1]))
 
 from chaos.checker import check  # noqa: E402
 from chaos.clients import HOLD_IDS, LINE_IDS  # noqa: E402
+from chaos.nemesis import plan_storm  # noqa: E402
 from chaos.records import SECOND  # noqa: E402
 from moves.scene import SLOW_IDS  # noqa: E402
 
@@ -50,6 +55,32 @@ def test_two_sidecars_with_a_store_each_are_caught_serving_at_the_same_time(chao
     assert code == 1 and "VIOLATION" in said, said
     assert "OVERLAP" in said and "terms overlap in the sidecars' logs" in said, said
     assert "served without a grant of the store's" in said, said
+
+
+def test_the_same_seed_plans_the_same_faults():
+    kinds = {"sidecar_killed": 3, "road": 2, "planned_move": 1}
+    plans = [plan_storm(random.Random("7 nemesis"), kinds) for _ in range(2)]
+    assert plans[0] == plans[1] and plans[0][1]
+    assert plans[0] != plan_storm(random.Random("8 nemesis"), kinds)
+
+
+def test_nothing_is_left_running_when_it_is_interrupted(tmp_path):
+    def ours():
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if str(tmp_path).encode() in path.read_bytes():
+                    found.append(path.parent.name)
+        return found
+
+    with open(tmp_path / "said", "wb") as said:
+        run = subprocess.Popen([sys.executable, CHAOS, "--minutes", "2"], stdin=subprocess.DEVNULL,
+                               stdout=said, stderr=said, env=dict(os.environ, TMPDIR=str(tmp_path)))
+    wait_for(lambda: b"storm 1" in (tmp_path / "said").read_bytes(), 60, "the first storm")
+    assert len(ours()) >= 7  # three sidecars, three applications, a store
+    run.send_signal(signal.SIGINT)
+    assert run.wait(30) == 130
+    wait_for(lambda: not ours(), 5, lambda: f"still there: {ours()}")
 
 
 # ---- doctored records ----
@@ -201,6 +232,12 @@ def through_the_fence(r):
     r.execute(6.5, "a", 1, A, SLOW_IDS + 900_000, "E")
 
 
+def admitted_after_the_term(r):
+    """By a gate with on_loss = "finish": it may finish, and take in nothing."""
+    r.hold.append((HOLD_IDS, "POST/0", 0, r.ns(5.5), r.ns(5.5), r.ns(5.6), "status_409", "-", 0, 0))
+    r.execute(5.6, "a", 1, A, HOLD_IDS, "BF")
+
+
 def outside_its_term(r):
     r.serve(4.9, "b", 2, B)
 
@@ -297,6 +334,7 @@ def nothing_served(r):
     (wrong_body, "with a wrong body"),
     (wrong_answer, "not what was asked for"),
     (through_the_fence, "let through the fence"),
+    (admitted_after_the_term, "OVERLAP"),
     (outside_its_term, "outside its sidecar's term"),
     (token_that_was_never_acquired, "never acquired"),
     (beyond_the_grant, "without a grant"),
@@ -346,7 +384,21 @@ def thaw(r):
     r.execute(5.601, "a", 1, A, r.asked(5.601, "reset", "-", 0), "BF")
 
 
-@pytest.mark.parametrize("excused", [lost_write, thaw], ids=lambda value: value.__name__)
+def body_of_the_dead(r):
+    """The rest of a body came from the kernel of s1, which was dead."""
+    number = r.asked(4.14, "reset", "-", 0)
+    r.web[-1] = (number, "POST/204800", *r.web[-1][2:])
+    r.execute(5.6, "a", 1, A, number, "B")
+
+
+def finished_after_the_term(r):
+    """on_loss = "finish", and the fence refused it."""
+    number = HOLD_IDS
+    r.hold.append((number, "POST/0", 0, r.ns(4.1), r.ns(4.1), r.ns(5.6), "status_409", "-", 0, 0))
+    r.execute(5.6, "a", 1, A, number, "BF")
+
+
+@pytest.mark.parametrize("excused", [lost_write, thaw, body_of_the_dead, finished_after_the_term], ids=lambda value: value.__name__)
 def test_the_checker_excuses_what_a_fence_covers(excused, tmp_path):
     records = Records(tmp_path)
     excused(records)
