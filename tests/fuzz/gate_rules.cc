@@ -36,6 +36,25 @@ bool Greets(const RefMessage& request, bool* say) {
   return right;
 }
 
+// Has it said, of its last request, that it is admitted, or answered it?
+bool SaidAdmitted(const SceneUpstream& holder, const std::vector<RefMessage>& requests) {
+  std::string_view rest = holder.sent;
+  for (size_t answered = 0; answered < requests.size();) {
+    RefMessage answer;
+    const bool to_head = requests[answered].method == "HEAD";
+    const RefRead read =
+        ReadReference(rest, to_head ? RefKind::kAnswerToHead : RefKind::kAnswer, false, &answer);
+    std::string mark;
+    (void)answer.Count("lease-peer", &mark);
+    const bool says = mark == gate::kPeerAnswer || mark == gate::kPeerAdmitted;
+    if (answer.head_done && says && answered + 1 == requests.size()) return true;
+    if (read != RefRead::kMessage) return false;
+    rest.remove_prefix(answer.size);
+    if (answer.status >= 200) ++answered;
+  }
+  return false;
+}
+
 }  // namespace
 
 void GateRules::AfterStep() {
@@ -55,7 +74,7 @@ void GateRules::AfterStep() {
 size_t GateRules::ApplicationBytes() const {
   size_t bytes = 0;
   for (const SceneUpstream& upstream : scene_.upstreams()) {
-    bytes += upstream.socket->received().size();
+    if (!upstream.holder) bytes += upstream.socket->received().size();
   }
   return bytes;
 }
@@ -81,17 +100,22 @@ std::vector<GateRules::Source> GateRules::SourcesOf(const SceneClient& client) c
 
 void GateRules::CollectArrived() {
   arrived_.clear();
+  at_holder_.clear();
   for (SceneUpstream& upstream : scene_.upstreams()) {
     std::string_view rest = upstream.socket->received();
     std::vector<RefMessage> requests;
     while (!rest.empty()) {
       RefMessage message;
       const RefRead read = ReadReference(rest, RefKind::kRequest, false, &message);
-      CHECK(read != RefRead::kBad, "the application gets what is not a request");
+      CHECK(read != RefRead::kBad, "what is sent on is not a request");
       if (!message.head_done) break;
       const bool whole = read == RefRead::kMessage;
-      CheckArrived(message, whole);
       requests.push_back(message);
+      if (upstream.holder) {
+        CheckAtHolder(upstream, requests, whole);
+      } else {
+        CheckArrived(message, whole);
+      }
       // It may have switched: what follows is a tunnel's.
       const bool tunnel = message.Count("upgrade") > 0 && upstream.by_hand;
       if (!whole || tunnel) break;
@@ -131,14 +155,34 @@ void GateRules::CheckArrived(const RefMessage& message, bool whole) {
     CHECK(state.admits(), "a request was admitted while the gate does not admit");
     CHECK(number.first == state.token, "a request bears the token of another term");
   }
-  const auto [it, first] = arrived_.emplace(number, Arrived{message, whole});
+  const auto [it, first] = arrived_.emplace(number, Arrived{message, whole, false, true});
   if (first) return;
   Arrived& before = it->second;
   CHECK(before.message.method == message.method && before.message.target == message.target,
         "two requests bear one number");
   CHECK(IsIdempotent(message.method), "a request that is not idempotent was sent twice");
   CHECK(before.message.body.empty() || message.body.empty(), "it was sent twice after its body");
-  if (!message.body.empty() || whole) before = {message, whole};
+  if (!message.body.empty() || whole) before = {message, whole, false, true};
+}
+
+void GateRules::CheckAtHolder(const SceneUpstream& upstream,
+                              const std::vector<RefMessage>& requests, bool whole) {
+  const RefMessage& message = requests.back();
+  std::string greeting;
+  CHECK(message.Count("lease-peer", &greeting) == 1, "no greeting, or two, for the holder's gate");
+  gate::PeerHello hello;
+  CHECK(gate::ParsePeerHello(greeting, &hello) && hello.gate == "web" &&
+            hello.from == GateScene::kProcess && hello.to.starts_with("process-"),
+        "the greeting is not ours");
+  for (const char* name : {"lease-fencing-token", "lease-holder", "lease-name", "lease-sequence"}) {
+    CheckNone(message, name);
+  }
+  const bool sized = message.Count("content-length") > 0 && !(whole && message.body.empty());
+  const bool at_once = IsIdempotent(message.method) && !message.chunked && !sized;
+  CHECK(at_once || SaidAdmitted(upstream, requests) || (!whole && message.body.empty()),
+        "more than a head went to a holder that had not said its admission");
+  const bool once = !message.body.empty() || (whole && !IsIdempotent(message.method));
+  at_holder_.push_back({message, whole, true, once});
 }
 
 // ---- where it came from ----
@@ -146,7 +190,9 @@ void GateRules::CheckArrived(const RefMessage& message, bool whole) {
 bool GateRules::IsOf(const Arrived& arrived, const Source& source) {
   const RefMessage& from = source.message;
   const RefMessage& to = arrived.message;
-  if (source.taken || from.method != to.method || !SameTarget(from, to)) return false;
+  if (arrived.once && source.taken) return false;
+  if (arrived.at_holder && source.peer) return false;
+  if (from.method != to.method || !SameTarget(from, to)) return false;
   if (arrived.whole && (!source.whole || from.body != to.body)) return false;
   if (!from.body.starts_with(to.body)) return false;
   if (!source.peer) return true;
@@ -159,17 +205,20 @@ bool GateRules::IsOf(const Arrived& arrived, const Source& source) {
 
 // Those that arrived whole first: they fit less.
 void GateRules::CheckSources(std::vector<std::vector<Source>>& sources) const {
-  for (const bool whole : {true, false}) {
-    for (const auto& [number, arrived] : arrived_) {
-      if (arrived.whole != whole) continue;
+  std::vector<Arrived> all = at_holder_;
+  for (const auto& [number, arrived] : arrived_) all.push_back(arrived);
+  for (const int fits : {3, 2, 1, 0}) {
+    for (const Arrived& arrived : all) {
+      if ((arrived.once ? 2 : 0) + (arrived.whole ? 1 : 0) != fits) continue;
       Source* found = nullptr;
       for (auto& of_client : sources) {
         for (Source& source : of_client) {
           if (found == nullptr && IsOf(arrived, source)) found = &source;
         }
       }
-      CHECK(found != nullptr, "the application got a request that nobody sent, or sent so");
-      found->taken = true;
+      CHECK(found != nullptr,
+            "a request was sent on that nobody sent, or sent so, or a second time");
+      found->taken |= arrived.once;
     }
   }
 }
@@ -179,7 +228,8 @@ void GateRules::CheckSources(std::vector<std::vector<Source>>& sources) const {
 void GateRules::CheckClient(const SceneClient& client, const std::vector<Source>& sources) const {
   const std::string& received = client.socket->received();
   const bool ended = client.socket->ended();
-  const bool may_not_act = !scene_.state().acts() && !scene_.finishes_on_loss();
+  const bool may_not_act =
+      !scene_.state().acts() && !scene_.finishes_on_loss() && !scene_.forwards();
   size_t at = 0;
   size_t finals = 0;
   while (at < received.size()) {

@@ -11,7 +11,12 @@
 //     or cut by a reset, never by an orderly end; an answer that names its request is that
 //     request's; no word between sidecars reaches a client;
 //   nothing comes through the peer listener without the right greeting; each answer there bears one
-//     mark; and with "say" nothing is passed on before something follows the head.
+//     mark; and with "say" nothing is passed on before something follows the head;
+//   what goes to the holder's gate is a client's, never another sidecar's; it bears our greeting
+//   and
+//     no Lease-* else; and before that gate has said its admission, nothing but a head goes, unless
+//     the request is idempotent and has no body; whatever may have been executed there is not sent
+//     again, to nobody.
 #pragma once
 
 #include <cstddef>
@@ -41,13 +46,19 @@ class GateRules {
     bool more_than_head = false;  // something was sent behind its head
     bool taken = false;
   };
-  // A request that the application has seen.
+  // A request that the application, or the holder's gate, has seen.
   struct Arrived {
     RefMessage message;
     bool whole = false;
+    bool at_holder = false;
+    // It stands for its source alone: another of the kind would be a second execution.
+    bool once = true;
   };
   using Number = std::pair<uint64_t, uint64_t>;  // token, sequence
 
+  // `requests`: on this connection, the last of which is looked at.
+  void CheckAtHolder(const SceneUpstream& upstream, const std::vector<RefMessage>& requests,
+                     bool whole);
   size_t ApplicationBytes() const;
   std::vector<Source> SourcesOf(const SceneClient& client) const;
   void CollectArrived();
@@ -62,6 +73,7 @@ class GateRules {
   GateScene& scene_;
   size_t application_bytes_ = 0;
   std::map<Number, Arrived> arrived_;
+  std::vector<Arrived> at_holder_;
   std::map<Number, bool> known_;
 };
 

@@ -1,5 +1,6 @@
 // GateScene: the whole http gate on real loopback sockets in one loop, with clients, other sidecars
-// and an application played from a script (gate_script.h). After each step the loop runs until
+// the application and the
+// holder's gate played from a script (gate_script.h). After each step the loop runs until
 // nothing moves, and then everything that every side has seen so far is looked at (gate_rules.h).
 // The clock is the real one, and no time-out of the gate is short enough to be met: what follows
 // from time is the unit tests'. One input, one scene; nothing is kept.
@@ -28,11 +29,13 @@ struct SceneClient {
   size_t seen_before = 0;  // of what it received, when the step began
 };
 
-// A connection of the gate to the application.
+// A connection of the gate to the application, or to the holder's gate.
 struct SceneUpstream {
   std::unique_ptr<testing::RawSocket> socket;
+  bool holder = false;
   bool by_hand = false;  // it was sent bytes of the script: no orderly answers any more
   bool closed = false;
+  size_t admitted = 0;  // of a holder: requests whose admission was said in order
   size_t answered = 0;  // requests on it with an orderly answer
   std::string sent;
   size_t requests = 0;  // heads seen on it
@@ -61,6 +64,7 @@ class GateScene {
   const std::vector<SceneUpstream>& upstreams() const { return upstreams_; }
   const SceneState& state() const { return state_; }
   uint64_t in_flight() const { return gate_->status().in_flight; }
+  bool forwards() const { return options_.forwards(); }
   bool finishes_on_loss() const { return options_.on_loss == gate::OnLoss::kFinish; }
   static constexpr std::string_view kProcess = "process-1";
 
@@ -68,11 +72,14 @@ class GateScene {
   void Build();
   void Step(std::string_view word, std::string_view bytes);
   void Client(std::string_view word, std::string_view bytes);
+  void Other(std::string_view word, std::string_view bytes, bool holder);
+  bool Record(std::string_view word);
   bool Word(std::string_view word);
   void SetValve(lease::Valve valve, bool lost);
-  void AnswerAll();
+  void AnswerAll(bool holder);
   void AnswerOn(SceneUpstream& upstream);
-  SceneUpstream* Newest();
+  SceneUpstream* Newest(bool holder);
+  bool Accept(testing::RawServer& server, bool holder);
   void Settle();
   bool Look();
   void End();
@@ -85,6 +92,7 @@ class GateScene {
   lease::PermitForTest permit_;
   gate::Options options_;
   testing::RawServer app_;
+  testing::RawServer holder_;
   std::unique_ptr<gate::Gate> gate_;
   SceneState state_;
   std::vector<SceneClient> clients_;

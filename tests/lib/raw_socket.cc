@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -48,12 +49,19 @@ Sockaddr ToSockaddr(const base::Address& address) {
   return result;
 }
 
+// What is sent is to leave at once, not when what went before is acknowledged. (No-op on Unix.)
+void SendAtOnce(int fd) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
 }  // namespace
 
 std::unique_ptr<RawSocket> RawSocket::Connect(const base::Address& address) {
   Sockaddr to = ToSockaddr(address);
   const int fd = socket(to.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   CHECK(fd >= 0, "a test needs a socket");
+  SendAtOnce(fd);
   if (connect(fd, to.get(), to.length) != 0 && errno != EINPROGRESS) {
     close(fd);
     auto refused = std::make_unique<RawSocket>(-1);
@@ -127,7 +135,9 @@ RawServer::RawServer(const base::Address& address, int backlog) : address_(addre
 
 std::unique_ptr<RawSocket> RawServer::Accept() {
   const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  return fd < 0 ? nullptr : std::make_unique<RawSocket>(fd);
+  if (fd < 0) return nullptr;
+  SendAtOnce(fd);
+  return std::make_unique<RawSocket>(fd);
 }
 
 void RawServer::Close() {
