@@ -59,3 +59,51 @@ LAST_WORD = "a stopped engine has nothing to say"
 SHUTS = "a gate shuts at expiry"
 # node.cc
 AT_REST = "an engine at rest wants its next Tick later than now"
+# check_drain.cc
+DRAIN_FINAL = "a drain that was asked for ends in a release"
+DRAIN_FIRST = "a release waits until every gate has drained or grace is over"
+DRAIN_HEALS_FIRST = "a drain for failed renewals releases nothing while a renewal could end it"
+JOINS = "a second request for the same term joins the first"
+START_FAILED = "a takeover that fails after the lease is held releases it"
+UNREADY_STEPS_DOWN = "an application that stays unready steps down"
+# check_follow.cc
+AMBIGUOUS_READ = "after an ambiguous write a read follows at once"
+BLIND_READ = "a conflict without a record is read at once"
+BLIND_SHUTS = "a conflict that none of our own attempts can explain shuts first"
+LOST_TIME_RENEWS = "after lost time a renewal is sent at once"
+RESOLVED_FIRST = "SIGTERM in acquiring resolves the attempt first"
+# check_give_back.cc
+ANOTHERS_TURN = "after a step-down with take_back = false it is another's turn"
+HOLD_OFF = "the lease is taken back after the hold-off, and not before"
+RELEASE_RETRIED = "a release is retried until released, or another holder, or one TTL"
+# check_renewal.cc
+ATTEMPT_COUNTS = "a record that bears one of our attempts counts as success from its sending"
+FAILS_CLOSED = "when the read after the last failed round fails too, the drain begins"
+FORCED_DRAIN = "the drain is forced at the last confirmed sending + max(TTL - margin - grace, 7/8 TTL)"
+GOES_ON = "a holder goes on renewing, also while work in flight finishes"
+HEALS = "a drain for failed renewals ends when a renewal succeeds"
+LAST_ATTEMPT = "the last attempt before the forced drain may use all the time that is left"
+NOT_TOO_SOON = "a drain for failed renewals waits for max_renew_fails rounds, three quarters of TTL"
+WOBBLE = "a wobble surrenders nothing"
+# check_budget.cc
+BUDGET = "the number of store calls keeps to the budget that the README states"
+# check_regression.cc
+EXHAUSTED_TOLD = "at the largest token acquisitions stop with token_exhausted"
+REFUSE_STOPS = 'on_token_regression = "refuse" makes a lower token a stop'
+REGRESSION_TOLD = "a store that shows a lower token raises token_regression"
+UNJUDGED_LEFT = "a record that this program cannot judge is left as it is"
+# check_fence.cc
+FENCE_LETS_PASS = "a fence lets the highest token pass"
+# check_gates.cc
+ADMITTED_OPEN = "nothing is admitted but under an open permit, by a fresh look at the clock"
+CUT_BEFORE_RELEASE = "every gate is empty or cut before the release is sent"
+DRAIN_WAITS = "a drain waits for what is in flight"
+OVERTAKES = "nobody new overtakes who is held"
+PASSES = "what is in flight passes under the permit only"
+TOKEN_OF_TERM = "what is admitted bears the token of the term"
+# check_requests.cc
+ACKNOWLEDGED = "what is acknowledged was done"
+ANSWERED = "every request is answered once"
+LOSES_NOTHING = "planned moves lose nothing"
+ONCE = "a request that is not idempotent is never executed twice"
+REFUSED_NOT_DONE = "what is refused is not done"

@@ -36,7 +36,7 @@ def checkers_of(root=ROOT):
         joined = re.sub(r'"\s*\n\s*"', "", file.read_text())
         for literal in re.findall(r'"((?:[^"\\]|\\.)*)"', joined):
             if " " in literal:
-                rules.setdefault(literal, file.name)
+                rules.setdefault(literal.replace('\\"', '"'), file.name)
     return rules
 
 

@@ -27,13 +27,13 @@ RENEWAL = [
         "inside a round a failed attempt is retried; three rounds may fail",
         (Edit(ENGINE, "  next_attempt_at_ = now_ + NextBackoff();\n  // While another",
               "  next_attempt_at_ = MonoTime::Never();\n  return;\n  // While another"),),
-        (r.OUTAGE_INVISIBLE,)),
+        (r.GOES_ON, r.OUTAGE_INVISIBLE)),
     Mutant(
         "the last attempt before the forced drain gets one time-out only",
         "the last attempt before the forced drain may use all the time that is left",
         (Edit(ENGINE, "return another_fits ? timing_.call_timeout : Max(left, Duration::Millis(1));",
               "return Max(Min(left, timing_.call_timeout), Duration::Millis(1));"),),
-        (r.OUTAGE_INVISIBLE,)),
+        (r.LAST_ATTEMPT, r.OUTAGE_INVISIBLE)),
     Mutant(
         "with wait_replicas a read confirms a renewal",
         "with wait_replicas a read confirms nothing",
@@ -49,7 +49,7 @@ RENEWAL = [
         "answers of abandoned requests are dropped",
         (Edit(CALLS, "if (!op_ || op_->id != read.op) return;  // abandoned", "if (!op_) return;"),
          Edit(CALLS, "if (!op_ || op_->id != cas.op) return;  // abandoned", "if (!op_) return;")),
-        (r.ONE_CALL, r.LOSS_AT_ONCE, r.PERMIT_END, r.FROM_A_WRITE, r.SEEN_VERSION)),
+        (r.ONE_CALL, r.ATTEMPT_COUNTS, r.LOSS_AT_ONCE, r.PERMIT_END, r.FROM_A_WRITE, r.SEEN_VERSION)),
     Mutant(
         "another holder is overlooked",
         "definitive loss: another holder",
@@ -100,6 +100,79 @@ RENEWAL = [
         (Edit(TIMING, "return o.ttl * 3 / (int64_t{o.max_renew_fails} * 4);",
               "return o.ttl * 3 / (int64_t{o.max_renew_fails} * 2);"),),
         (r.OUTAGE_INVISIBLE,)),
+    Mutant(
+        "no read follows an ambiguous renewal",
+        "after an ambiguous write a read follows at once",
+        (Edit(ENGINE, "      if (state_ == State::kReleasing) return;\n      return SendRead(Purpose::kResolve, TermReadTimeout());\n"
+                      "    case Answer::Kind::kRefused:",
+              "      return AttemptFailed(answer.error);\n    case Answer::Kind::kRefused:"),),
+        (r.AMBIGUOUS_READ,)),
+    Mutant(
+        "no read follows an ambiguous acquisition",
+        "after an ambiguous write a read follows at once",
+        (Edit(ENGINE, "      return SendRead(Purpose::kConfirmAcquire, timing_.budget);\n    case Answer::Kind::kRefused:",
+              "      return BackToStandby();\n    case Answer::Kind::kRefused:"),),
+        (r.AMBIGUOUS_READ,)),
+    Mutant(
+        "a read confirms nothing, wait_replicas or not",
+        "a record bearing an unresolved attempt counts as success",
+        (Edit(TERM, "if (known && reads_confirm)", "if (known && reads_confirm && false)"),),
+        (r.ATTEMPT_COUNTS,)),
+    Mutant(
+        "a conflict without a record keeps the gates open",
+        "shut first if none of our own attempts is unresolved",
+        (Edit(ENGINE, "      if (!term_->unresolved()) {\n", "      if (false) {\n"),),
+        (r.BLIND_SHUTS,)),
+    Mutant(
+        "a conflict without a record is not read",
+        "a conflict without a record is read at once",
+        (Edit(ENGINE, "        return SendRead(Purpose::kObserve, timing_.budget);  // what it is now is not known\n",
+              "        return;\n"),),
+        (r.BLIND_READ,)),
+    Mutant(
+        "a wobble surrenders",
+        "the authoritative read names our process id and token: keep serving and keep trying",
+        (Edit(ENGINE, '      return AttemptFailed("");\n', "      return BeginDrain(Reason::kRenewalsFailed);\n"),),
+        (r.WOBBLE, r.NOT_TOO_SOON)),
+    Mutant(
+        "when the last read fails too, serving goes on",
+        "it fails too: step down, fail closed",
+        (Edit(ENGINE, "    return BeginDrain(Reason::kRenewalsFailed);  // fail closed; renewing goes on\n",
+              "    return AttemptFailed(answer.error);\n"),),
+        (r.FAILS_CLOSED,)),
+    Mutant(
+        "one failed round is enough",
+        "after max_renew_fails failed rounds",
+        (Edit(ENGINE, "  if (failed_rounds_ < timing_.max_renew_fails) return;\n", ""),),
+        (r.NOT_TOO_SOON, r.OUTAGE_INVISIBLE)),
+    Mutant(
+        "the drain is forced when the permit is over",
+        "forced drain at last confirmed sending + max(TTL - margin - grace, 7/8 TTL)",
+        (Edit(TIMING, "Max(o.ttl - t.margin - o.step_down_grace, o.ttl * 7 / 8)", "o.ttl - t.margin"),),
+        (r.FORCED_DRAIN,)),
+    Mutant(
+        "a confirmation that confers no permit puts off the forced drain",
+        "forced drain before the permit is over, so that listeners are told",
+        (Edit(ENGINE, "return permit_.expiry_ - (timing_.ttl - timing_.margin) + timing_.forced_drain_after;",
+              "return term_->confirmed_sent_at() + timing_.forced_drain_after;"),),
+        (r.FORCED_DRAIN,)),
+    Mutant(
+        "a drain for failed renewals does not end",
+        "a drain for failed renewals ends when a renewal succeeds before the release is sent",
+        (Edit(ENGINE, "const bool failing = state_ == State::kDraining && drain_reason_ == Reason::kRenewalsFailed;",
+              "const bool failing = false;"),),
+        (r.HEALS,)),
+    Mutant(
+        "a drain that was asked for ends when a renewal succeeds",
+        "only a drain for failed renewals ends when a renewal succeeds",
+        (Edit(ENGINE, "const bool failing = state_ == State::kDraining && drain_reason_ == Reason::kRenewalsFailed;",
+              "const bool failing = state_ == State::kDraining;"),),
+        (r.DRAIN_FINAL,)),
+    Mutant(
+        "no renewal is sent after lost time",
+        "after lost time a renewal is sent at once",
+        (Edit(ENGINE, "  next_attempt_at_ = now_;  // after the answer of the one under way, which confers nothing any more\n", ""),),
+        (r.LOST_TIME_RENEWS,)),
 ]
 
 STEPPING_DOWN = [
@@ -142,7 +215,7 @@ STEPPING_DOWN = [
               "now_ >= drain_end_) return BeginRelease();\n"),
          Edit(ENGINE, "next = Min(next, drain_end_);\n      return Min(next, idle(next_attempt_at_));",
               "next = Min(next, drain_end_);\n      return next;")),
-        (r.TAKEN_IN_TIME,)),
+        (r.GOES_ON,)),
     Mutant(
         "grace has no end",
         "when grace is over, shut what is left, then release",
@@ -182,6 +255,87 @@ STEPPING_DOWN = [
         "SIGTERM = step down, release, exit 0",
         (Edit(RELEASE, "    case State::kDraining: return BeginDrain(Reason::kShutdown);", "    case State::kDraining: return;"),),
         (r.STOPS,)),
+    Mutant(
+        "a second request for the same term is turned away",
+        "a second request for the same term joins the first",
+        (Edit(RELEASE, "      holding() || state_ == State::kReleasing || state_ == State::kHoldOff || taking_back_;",
+              "      state_ == State::kActive;"),),
+        (r.JOINS,)),
+    Mutant(
+        "the release does not wait for the drain",
+        "when every gate is empty and every listener has said drained, or grace is over, then release",
+        (Edit(RELEASE, "  if (was_drained) BeginRelease();", "  if (planned) BeginRelease();"),),
+        (r.DRAIN_FIRST,)),
+    Mutant(
+        "drained for another term counts",
+        "drained is said for a lease and a token",
+        (Edit(RELEASE, "if (state_ != State::kDraining || drained.token != permit_.token_) return;",
+              "if (state_ != State::kDraining) return;"),),
+        (r.DRAIN_FIRST,)),
+    Mutant(
+        "a drain for failed renewals releases as soon as it is drained",
+        "a drain for failed renewals ends when a renewal succeeds before the release is sent",
+        (Edit(RELEASE, "  if (drain_reason_ != Reason::kRenewalsFailed) BeginRelease();\n", "  BeginRelease();\n"),),
+        (r.DRAIN_HEALS_FIRST,)),
+    Mutant(
+        "a release whose fate is unclear is taken for done",
+        "ambiguous: read, and retry until released, or another holder, or one TTL",
+        (Edit(RELEASE, "      return RetryRelease(answer.error);\n    case Answer::Kind::kRefused: return RetryRelease(answer.error);",
+              "      return Released(answer.error);\n    case Answer::Kind::kRefused: return RetryRelease(answer.error);"),),
+        (r.RELEASE_RETRIED,)),
+    Mutant(
+        "a refused release is taken for done",
+        "retry until released, or another holder, or one TTL",
+        (Edit(RELEASE, "    case Answer::Kind::kRefused: return RetryRelease(answer.error);",
+              "    case Answer::Kind::kRefused: return Released(answer.error);"),),
+        (r.RELEASE_RETRIED,)),
+    Mutant(
+        "the hold-off is skipped",
+        "hold-off: if nobody took the lease by then it is taken back",
+        (Edit(RELEASE, "  hold_off_until_ = now_ + hold_off;\n", "  hold_off_until_ = now_;\n"),),
+        (r.HOLD_OFF,)),
+    Mutant(
+        "take_back = false is ignored",
+        "taken back, unless the request said take_back = false",
+        (Edit(RELEASE, "  if (!take_back_) {\n", "  if (false) {\n"),),
+        (r.ANOTHERS_TURN,)),
+    Mutant(
+        "a start that failed is not heard",
+        "a takeover that fails after the lease is held releases it",
+        (Edit(ENGINE, "if (!holding() || failed.token != term_->token()) return;", "return;"),),
+        (r.START_FAILED,)),
+    Mutant(
+        "a start that failed is tried again at once",
+        "a takeover that fails after the lease is held is tried again after 1 to 30 s",
+        (Edit(RELEASE, "    hold_off = start_backoff_ + Jitter(start_backoff_ / 8);\n", "    hold_off = Duration::Zero();\n"),),
+        (r.HOLD_OFF,)),
+    Mutant(
+        "an application that stays unready keeps the lease",
+        "an active one that stays unready for app.unready_after steps down",
+        (Edit(RELEASE, "  if (holding()) BeginDrain(Reason::kAppUnready);\n", ""),),
+        (r.UNREADY_STEPS_DOWN,)),
+    Mutant(
+        "an acquisition opens though the application was unready for too long meanwhile",
+        "only with a ready application",
+        (Edit(ENGINE, "  if (unready_too_long_) {\n", "  if (false) {\n"),),
+        (r.UNREADY_STEPS_DOWN,)),
+    Mutant(
+        "SIGTERM leaves an acquisition under way to itself",
+        "SIGTERM in acquiring resolves the attempt first",
+        (Edit(RELEASE, "      if (term_) return ReleaseUnopened(Reason::kShutdown, kTakesNothingBack);\n      return;\n",
+              '      if (term_) return ReleaseUnopened(Reason::kShutdown, kTakesNothingBack);\n      return Stop(true, "");\n'),),
+        (r.RESOLVED_FIRST,)),
+    Mutant(
+        "an acquisition that is confirmed after SIGTERM opens",
+        "after SIGTERM nothing is taken back",
+        (Edit(ENGINE, "  if (shutting_down_) return ReleaseUnopened(Reason::kShutdown, kTakesNothingBack);\n", ""),
+         Edit(ENGINE, '  CHECK(!shutting_down_, "after SIGTERM nothing is opened");\n', "")),
+        (r.STOPS, r.NOTHING_TAKEN_BACK)),
+    Mutant(
+        "a release is tried for ever",
+        "SIGTERM = step down, release, exit 0; a release is tried for one TTL",
+        (Edit(RELEASE, "  release_give_up_at_ = now_ + timing_.ttl;\n", "  release_give_up_at_ = MonoTime::Never();\n"),),
+        (r.STOPS, r.HOLDS_AGAIN)),
 ]
 
 STANDBY = [
@@ -190,6 +344,49 @@ STANDBY = [
         "an application that is not ready does not compete",
         (Edit(ENGINE, '  if (!app_ready_) return "the application is not ready";\n', ""),),
         (r.READY,)),
+    Mutant(
+        "a failed attempt is repeated without a back-off",
+        "inside a round a failed attempt is retried with jittered exponential back-off",
+        (Edit(ENGINE, "  const Duration wait = backoff_ / 2 + Jitter(backoff_ / 2);\n",
+              "  const Duration wait = Duration::Millis(1);\n"),),
+        (r.BUDGET,)),
+    Mutant(
+        "a holder renews four times as often",
+        "renew_interval = (budget - min(renew_call_timeout, 5 s)) x 8/9",
+        (Edit(ENGINE, "  next_attempt_at_ = sent_at + timing_.renew_interval + Jitter(timing_.renew_interval / 8);\n",
+              "  next_attempt_at_ = sent_at + timing_.renew_interval / 4;\n"),),
+        (r.BUDGET,)),
+    Mutant(
+        "a standby polls eight times as often",
+        "a standby polls once per poll_interval",
+        (Edit(ENGINE, "  Duration interval = timing_.poll_interval;\n", "  Duration interval = timing_.poll_interval / 8;\n"),),
+        (r.BUDGET,)),
+    Mutant(
+        "a failed acquisition is repeated at once",
+        "a store that fails at once is not asked again at once",
+        (Edit(ENGINE, "  if (!store_ok_) not_before_ = Max(not_before_, next_poll_at_);\n", ""),),
+        (r.BUDGET, r.AT_REST)),
+    Mutant(
+        "a lower token stops nobody",
+        'on_token_regression = "refuse" makes a lower token a stop',
+        (Edit(ENGINE, "if (observer_.token_lower() && options_.on_token_regression == OnTokenRegression::kRefuse) {",
+              "if (false) {"),),
+        (r.REFUSE_STOPS,)),
+    Mutant(
+        "a lower token is not told",
+        "a store that shows a lower one raises token_regression (event, metric)",
+        (Edit(CALLS, "  if (change.token_lower && change.hands) {\n", "  if (false) {\n"),),
+        (r.REGRESSION_TOLD,)),
+    Mutant(
+        "the largest token is not told",
+        "at the largest one acquisitions stop with token_exhausted",
+        (Edit(ENGINE, "if (!observer_.NextToken() && !std::exchange(exhausted_told_, true)) {", "if (false) {"),),
+        (r.EXHAUSTED_TOLD,)),
+    Mutant(
+        "a record of the next format is taken for one of ours",
+        "a higher format is refused with a sentence and never overwritten",
+        (Edit("src/lease/record.cc", "record.format > kRecordFormat)", "record.format > kRecordFormat + 1)"),),
+        (r.UNJUDGED_LEFT,)),
     Mutant(
         "chance comes from an address",
         "same start, same events, same times: same effects, byte for byte",

@@ -102,7 +102,7 @@ REGISTER = [
         "every attempt is recognisable, by process id, token and beat",
         (Edit(ENGINE, "                    answer.record->token == acquire_op_.record.token &&\n"
                       "                    answer.record->beat == acquire_op_.beat;", "                    true;"),),
-        (r.FROM_A_WRITE, r.TOKENS_RISE)),
+        (r.FROM_A_WRITE, r.TOKENS_RISE, r.PERMIT_END)),
 ]
 
 PERMIT = [
@@ -155,7 +155,8 @@ PERMIT = [
     Mutant(
         "a term is revived by a late yes",
         "a term that is over is never revived, even if its late yes arrives",
-        (Edit(ENGINE, "  ExpireIfOver();  // first:", "  if (!std::holds_alternative<CasAnswer>(event)) ExpireIfOver();  //"),
+        (Edit(ENGINE, "  ExpireIfOver();  // first:", "  const auto* yes = std::get_if<CasAnswer>(&event);\n"
+              "  if (!yes || yes->outcome != CasAnswer::Outcome::kApplied) ExpireIfOver();  //"),
          Edit(ENGINE, "  RunTimers();\n  effects_ = nullptr;", "  ExpireIfOver();\n  RunTimers();\n  effects_ = nullptr;")),
         (r.OVER_IS_OVER,)),
     Mutant(

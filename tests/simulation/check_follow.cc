@@ -74,9 +74,9 @@ class FollowChecker final : public Checker {
            "reads nothing after beat " + std::to_string(life.call.beat) + " " + how);
   }
 
+  // With a call under way, after it; if that fails, after its back-off.
   void CheckLostTime(const StepFact& f, const Life& life) {
-    const bool idle = !life.call.open || life.call.RanOut(f.now);
-    if (!idle || !f.before.MayAct(f.now) || !f.after.MayAct(f.now)) return;
+    if (life.call.open || !f.before.MayAct(f.now) || !f.after.MayAct(f.now)) return;
     if (FirstEffect<lease::CasEffect>(f) != nullptr || Reads(f)) return;
     Broken(f, "after lost time a renewal is sent at once", "sends none");
   }

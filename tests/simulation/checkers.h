@@ -41,6 +41,10 @@ std::unique_ptr<Checker> MakeGiveBackChecker(Judge& judge);
 std::unique_ptr<Checker> MakeRenewalChecker(Judge& judge);
 // What must follow at once: reads after unclear writes, renewals after lost time (check_follow.cc).
 std::unique_ptr<Checker> MakeFollowChecker(Judge& judge);
+// The number of store calls (check_budget.cc).
+std::unique_ptr<Checker> MakeBudgetChecker(Judge& judge);
+// Lower tokens, used-up tokens and records of others' making (check_regression.cc).
+std::unique_ptr<Checker> MakeRegressionChecker(Judge& judge);
 // When faults are over somebody holds within a bound (check_liveness.cc).
 std::unique_ptr<Checker> MakeLivenessChecker(Judge& judge, const Scenario& scenario);
 // Tight bounds of the calm runs (check_calm.cc).
