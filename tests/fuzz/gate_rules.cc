@@ -20,17 +20,16 @@ bool IsProblem(const RefMessage& answer) {
   return answer.Count("content-type", &type) == 1 && type == "application/problem+json";
 }
 
-// The one greeting it bears, in whatever spelling; false: none, or several.
-bool Greets(const RefMessage& request, bool* say) {
+// Does it bear one right greeting, in whatever spelling? *count: how many it bears.
+bool Greets(const RefMessage& request, bool* say, size_t* count) {
   std::string greeting;
-  size_t count = 0;
   for (const RefField& field : request.fields) {
     if (FoldName(field.name) != "lease-peer") continue;
-    ++count;
+    ++*count;
     greeting = field.value;
   }
   gate::PeerHello hello;
-  const bool right = count == 1 && gate::ParsePeerHello(greeting, &hello) && hello.gate == "web" &&
+  const bool right = *count == 1 && gate::ParsePeerHello(greeting, &hello) && hello.gate == "web" &&
                      hello.to == GateScene::kProcess;
   *say = right && hello.say;
   return right;
@@ -195,9 +194,11 @@ bool GateRules::IsOf(const Arrived& arrived, const Source& source) {
   if (from.method != to.method || !SameTarget(from, to)) return false;
   if (arrived.whole && (!source.whole || from.body != to.body)) return false;
   if (!from.body.starts_with(to.body)) return false;
-  if (!source.peer) return true;
   bool say = false;
-  if (!Greets(from, &say)) return false;
+  size_t greetings = 0;
+  const bool greets = Greets(from, &say, &greetings);
+  if (!source.peer) return greetings == 0;  // only a sidecar that went astray sends one here
+  if (!greets) return false;
   const bool has_body = from.chunked || from.Count("content-length") > 0;
   return !say || !has_body || from.Count("expect") > 0 || source.more_than_head ||
          (from.body.empty() && !from.chunked);

@@ -1,22 +1,25 @@
 // GateRules: what must hold of everything that clients, sidecars and the application of a GateScene
-// have seen, looked at after each step. As one reads the wire with the reference reader:
-//   the application sees whole, unambiguous requests or the front of one; each with our stamp of
-//     the term that admitted it; each is a request that somebody sent, with its body (no more of it
-//     than was sent), and no request is executed twice, save a second sending of an idempotent one
-//     whose body had not begun;
-//     and no request is sent on a connection on which it said more than it was asked for;
-//   a request reaches it first only while the gate admits; no byte does while the gate may not act,
-//     and none of an answer reaches a client then; a closed gate has nothing in flight;
-//   a client gets no more answers than it asked for (and one about what cannot be read), each whole
-//     or cut by a reset, never by an orderly end; an answer that names its request is that
-//     request's; no word between sidecars reaches a client;
-//   nothing comes through the peer listener without the right greeting; each answer there bears one
-//     mark; and with "say" nothing is passed on before something follows the head;
-//   what goes to the holder's gate is a client's, never another sidecar's; it bears our greeting
-//   and
-//     no Lease-* else; and before that gate has said its admission, nothing but a head goes, unless
-//     the request is idempotent and has no body; whatever may have been executed there is not sent
-//     again, to nobody.
+// have seen, looked at after each step, as the reference reader reads it off the wire.
+//
+// The application sees whole, unambiguous requests or the front of one, each with our stamp of the
+// term that admitted it. Each is a request that somebody sent, with its body and no more of it than
+// was sent; none is executed twice, save a second sending of an idempotent one whose body had not
+// begun; none goes on a connection on which the application said more than it was asked for.
+//
+// A request reaches it first only while the gate admits. No byte does while the gate may not act,
+// and none of its answers reaches a client then. A closed gate has nothing in flight.
+//
+// A client gets no more answers than it asked for (and one about what cannot be read), each whole
+// or cut by a reset, never by an orderly end. An answer that names its request is that request's.
+// No word between sidecars reaches a client.
+//
+// Nothing comes through the peer listener without the right greeting, and nothing with a greeting
+// through the clients'. Each answer there bears one mark. With "say" nothing is passed on before
+// something follows the head.
+//
+// What goes to the holder's gate is a client's, never another sidecar's, and bears our greeting and
+// no other Lease-*. Before that gate has said its admission nothing but a head goes, unless the
+// request is idempotent and has no body. What may have been executed there goes to nobody again.
 #pragma once
 
 #include <cstddef>

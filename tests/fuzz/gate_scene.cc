@@ -322,6 +322,7 @@ void GateScene::End() {
   const gate::GateStatus status = gate_->status();
   CHECK(status.connections == 0, "a connection is left when all have gone");
   CHECK(status.in_flight == 0, "work is in flight when all have gone");
+  CHECK(status.forwarding == 0, "work is forwarded when all have gone");
   CHECK(status.held == 0, "a request is held when all have gone");
   gate_.reset();
 }
