@@ -25,6 +25,9 @@ using admin::SignalClient;
 using proto::Json;
 using Outcome = lease::StepDownDone::Outcome;
 
+// What is kept for a client that reads nothing, and one answer more (below 8 KiB here).
+constexpr size_t kUnreadBytes = SignalClient::kQueueBytesMax;
+
 // The only client there is.
 class OneClient final : public admin::SignalRegistry {
  public:
@@ -60,8 +63,15 @@ void SetLeases(testing::FakeControl& control, bool one) {
   control.lease_views.push_back(testing::FakeControl::Standby("a/b", 3, "n2"));
 }
 
+// One loop for all inputs: to make one costs more than anything else here, and between two inputs
+// it has nothing on it.
+loop::Loop& TheLoop() {
+  static loop::Loop loop;
+  return loop;
+}
+
 Spoken Speak(std::string_view input, int way, bool reads_nothing) {
-  loop::Loop loop;
+  loop::Loop& loop = TheLoop();
   const std::unique_ptr<observe::Log> log = observe::Log::Silent();
   testing::FakeControl control;
   SetLeases(control, Hash(input) % 4 == 0);
@@ -95,6 +105,8 @@ Spoken Speak(std::string_view input, int way, bool reads_nothing) {
     if (!end.over) client->Close("");
     CHECK(gone, "a client that is over was not let go");
   }
+  loop.Post([] {});
+  loop.RunOnce();  // lets the client's timer go
   spoken.answers = end.received;
   spoken.over = end.over;
   return spoken;
@@ -173,13 +185,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Spoken whole = Speak(input, 0, false);
   CheckAnswers(expected, whole.answers);
   CheckAsked(expected, whole);
-  for (int way = 1; way < Splitter::kWays; ++way) {
-    const Spoken pieces = Speak(input, way, false);
-    CHECK(pieces.answers == whole.answers, "answers depend on the pieces that lines arrive in");
-    CHECK(pieces.asked.size() == whole.asked.size(), "what is asked depends on the pieces");
-  }
-  const Spoken unread = Speak(input, 2, true);
-  CHECK(unread.answers.size() <= leasehold::admin::SignalClient::kQueueBytesMax + 8192,
+  // An answer costs much more than a line: few ways, drawn by the input.
+  const int way = Hash(input) % 2 == 0 ? 1 : 2;
+  const Spoken pieces = Speak(input, way, false);
+  CHECK(pieces.answers == whole.answers, "answers depend on the pieces that lines arrive in");
+  CHECK(pieces.asked.size() == whole.asked.size(), "what is asked depends on the pieces");
+  if (whole.answers.size() < kUnreadBytes) return 0;
+  const Spoken unread = Speak(input, way, true);
+  CHECK(unread.answers.size() <= kUnreadBytes + 8192,
         "a client that reads nothing is written to without bound");
   return 0;
 }
