@@ -309,6 +309,9 @@ class Checker:
                             f"(bound {serves / SECOND:.2f} s)")
             failed += [r for r in rest if end + well <= r.scheduled <= calm - QUIET / 4 * SECOND and
                        (not r.ok or r.done - r.scheduled > CALM_LATENCY)]
+        quiet = [r for r in web if any(
+            end + well <= r.scheduled <= calm - QUIET / 4 * SECOND for _, end, calm in e.storms)]
+        self.calm = (sum(r.ok for r in quiet), len(quiet))
         self._fault(late, "storms after which nobody served in time")
         self._fault(failed, "requests failed or waited in a calm, when all was well again")
         self.web = web

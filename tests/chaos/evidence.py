@@ -81,11 +81,11 @@ class Evidence:
         self.deaths = {name: self._deaths(name) for name in self.nodes}
         self.began = self.journal[0]["at"]
         self.ended = self.journal[-1]["at"]
+        self.stopped = {name: self._stopped(name) for name in self.nodes}
         # Afterwards the scene is taken down, one after the other.
-        self.terms = sorted((term for name in self.nodes
+        self.terms = sorted((self._begun_when_stopped(term) for name in self.nodes
                              for term in terms_of(name, self.logs[name], self.deaths[name])
                              if term.begin < self.ended), key=lambda term: term.begin)
-        self.stopped = {name: self._stopped(name) for name in self.nodes}
         self.lost_writes = [(line["at"], line["how"]) for line in self.journal
                             if line["what"] == "store.lost"]
         self.grants, self.deaf = self._grants(read_journal(directory / "store.jsonl"))
@@ -127,6 +127,15 @@ class Evidence:
                 spans.append((begin, line["at"]))
                 begin = None
         return Spans(spans)
+
+    def _begun_when_stopped(self, term):
+        """A term that was over at the thaw began before the stop: the process was stopped between the
+        beginning and the line that tells of it."""
+        if term.reason == "lease.lost host_frozen" and term.end - term.begin < AT_ONCE:
+            span = self.thawed(term.node, term.begin)
+            if span is not None:
+                term.begin = span[0]
+        return term
 
     def _grants(self, lines):
         """{(token, process): [(at, state, ttl)] in order}, and when nobody listened."""

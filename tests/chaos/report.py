@@ -58,8 +58,9 @@ def table(checker):
          + ", ".join(f"{k or 'the end of the run'} {n}" for k, n in ends.most_common())),
         ("takeovers", f"planned (released): {_ms(planned)}; others: {_ms(others)}"),
         ("back after storms", _ms(checker.back)),
-        ("availability", f"{availability(checker):.2f} % of web requests in storms and calms; "
-         f"longest gap {max(checker.gaps, default=0) / SECOND:.2f} s"),
+        ("availability", f"{availability(checker):.2f} % of web requests, storms and what follows "
+         f"them included; in calms {checker.calm[0]} of {checker.calm[1]}; longest gap "
+         f"{max(checker.gaps, default=0) / SECOND:.2f} s"),
         ("requests", f"{len(e.requests)}: " + ", ".join(f"{k} {n}" for k, n in kinds.items())
          + f"; acknowledged {checker.counts['acknowledged']}")]
     for kind in kinds:
