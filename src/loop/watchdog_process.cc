@@ -311,7 +311,11 @@ void WatchdogProcess::TerminateRest() {
 void WatchdogProcess::Enforce() {
   if (!alive()) return;
   const MonoTime now = Loop::Now();
-  if (!killing_ && now >= LastMoment()) BeginKilling(WatchdogReport::kExpired);
+  if (!killing_ && now >= LastMoment()) {
+    // Zero comes with an ordered KILL whose order has not been read yet.
+    const bool ordered = shared_.expiry_ns.load() == 0;
+    BeginKilling(ordered ? WatchdogReport::kKilled : WatchdogReport::kExpired);
+  }
   if (!killing_ && now >= kill_at_) BeginKilling(WatchdogReport::kKilled);
   if (!killing_ || now < next_kill_) return;
   SignalAll(SIGKILL);
