@@ -13,6 +13,7 @@ import os
 import pathlib
 import sys
 import time
+from concurrent.futures import as_completed
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -42,9 +43,9 @@ def rounded_up(number):
 def measure(runner, mutants):
     limits = read_limits()
     bad = 0
-    started = [(mutant, runner.start(mutant, STREAMS, MEASURE_SEEDS_MAX)) for mutant in mutants]
-    for mutant, future in started:
-        verdict = future.result()
+    started = {runner.start(mutant, STREAMS, MEASURE_SEEDS_MAX): mutant for mutant in mutants}
+    for future in as_completed(started):
+        mutant, verdict = started[future], future.result()
         say(f"{mutant.name}: {verdict.streams}\n    {verdict.rule}\n    {verdict.what}")
         if verdict.fault:
             say(f"    FAULT: {verdict.fault}")

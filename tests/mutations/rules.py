@@ -92,6 +92,10 @@ EXHAUSTED_TOLD = "at the largest token acquisitions stop with token_exhausted"
 REFUSE_STOPS = 'on_token_regression = "refuse" makes a lower token a stop'
 REGRESSION_TOLD = "a store that shows a lower token raises token_regression"
 UNJUDGED_LEFT = "a record that this program cannot judge is left as it is"
+# check_start.cc
+LOSS_REASON = "a loss is told with its reason"
+START_DEAD = "a dead holder's record is taken over, fail_if_held or not"
+START_HELD = "with fail_if_held a record that changes within one window fails the start"
 # check_fence.cc
 FENCE_LETS_PASS = "a fence lets the highest token pass"
 # check_gates.cc
@@ -107,3 +111,5 @@ ANSWERED = "every request is answered once"
 LOSES_NOTHING = "planned moves lose nothing"
 ONCE = "a request that is not idempotent is never executed twice"
 REFUSED_NOT_DONE = "what is refused is not done"
+# CHECKs of the source itself
+TICKETS = "CHECK failed: in_flight_ == 0"

@@ -31,10 +31,11 @@ DRIVER_MUTANTS = [
               "  for (const auto& gate : gates_) {\n    if (base::Status set = {}; !set) {\n"),),
         (r.CUT_BEFORE_RELEASE, r.ADMITTED_OPEN)),
     Mutant(
-        "only the first gate is told",
+        "only the first gate is told to shut",
         "when grace is over, or the lease is lost, every gate is shut",
         (Edit(DRIVER, "    report_.TellGate(gate->options().name, effect);\n",
-              "    report_.TellGate(gate->options().name, effect);\n    break;\n"),),
+              "    report_.TellGate(gate->options().name, effect);\n"
+              "    if (effect.valve == lease::Valve::kClosed) break;\n"),),
         (r.CUT_BEFORE_RELEASE, r.OVERTAKES, r.ANSWERED, r.DRAIN_WAITS, r.LOSES_NOTHING)),
     Mutant(
         "drained is said though a gate is busy",
@@ -62,13 +63,13 @@ GATE_MUTANTS = [
         "a gate admits without a fresh look at the clock",
         "the permit is checked against a fresh clock reading at every admission",
         (Edit(CORE, "  if (!permit.MayAct(now)) {\n    saw_expired_ = true;\n    return Valve::kClosed;\n  }\n", "  (void)now;\n"),),
-        (r.ADMITTED_OPEN,)),
+        (r.ADMITTED_OPEN, r.TOKENS_RISE)),
     Mutant(
         "the permit does not look at the clock",
         "the permit is checked against a fresh clock reading: an expiry timer alone is not a gate",
         (Edit("src/lease/permit.h", "return valve_ != Valve::kClosed && now < expiry_;",
               "return valve_ != Valve::kClosed && now < base::MonoTime::Never();"),),
-        (r.ADMITTED_OPEN, r.PASSES)),
+        (r.ADMITTED_OPEN, r.PASSES, r.TOKENS_RISE)),
     Mutant(
         "an answer passes after expiry",
         "the permit is checked at every forwarded chunk",
@@ -80,6 +81,11 @@ GATE_MUTANTS = [
         (Edit(CORE, "return valve_ == Valve::kDraining && (in_flight_ == 0 || !waiting_for_tunnels_);",
               "return valve_ == Valve::kDraining;"),),
         (r.DRAIN_WAITS,)),
+    Mutant(
+        "a ticket is never given back",
+        "in flight: admitted and not yet finished; a drain ends when nothing is",
+        (Edit("src/gate/admission.cc", "    core->Finished();\n", "    (void)core;\n"),),
+        (r.TICKETS,)),
     Mutant(
         "a draining gate admits what another sidecar sends",
         "stop what brings work in: inbound gates stop admitting",

@@ -149,7 +149,7 @@ RENEWAL = [
         "the drain is forced when the permit is over",
         "forced drain at last confirmed sending + max(TTL - margin - grace, 7/8 TTL)",
         (Edit(TIMING, "Max(o.ttl - t.margin - o.step_down_grace, o.ttl * 7 / 8)", "o.ttl - t.margin"),),
-        (r.FORCED_DRAIN,)),
+        (r.FORCED_DRAIN, r.LAST_ATTEMPT)),
     Mutant(
         "a confirmation that confers no permit puts off the forced drain",
         "forced drain before the permit is over, so that listeners are told",
@@ -161,7 +161,7 @@ RENEWAL = [
         "a drain for failed renewals ends when a renewal succeeds before the release is sent",
         (Edit(ENGINE, "const bool failing = state_ == State::kDraining && drain_reason_ == Reason::kRenewalsFailed;",
               "const bool failing = false;"),),
-        (r.HEALS,)),
+        (r.HEALS, r.GRACE_OVER)),
     Mutant(
         "a drain that was asked for ends when a renewal succeeds",
         "only a drain for failed renewals ends when a renewal succeeds",
@@ -331,11 +331,6 @@ STEPPING_DOWN = [
         (Edit(ENGINE, "  if (shutting_down_) return ReleaseUnopened(Reason::kShutdown, kTakesNothingBack);\n", ""),
          Edit(ENGINE, '  CHECK(!shutting_down_, "after SIGTERM nothing is opened");\n', "")),
         (r.STOPS, r.NOTHING_TAKEN_BACK)),
-    Mutant(
-        "a release is tried for ever",
-        "SIGTERM = step down, release, exit 0; a release is tried for one TTL",
-        (Edit(RELEASE, "  release_give_up_at_ = now_ + timing_.ttl;\n", "  release_give_up_at_ = MonoTime::Never();\n"),),
-        (r.STOPS, r.HOLDS_AGAIN)),
 ]
 
 STANDBY = [
@@ -344,6 +339,22 @@ STANDBY = [
         "an application that is not ready does not compete",
         (Edit(ENGINE, '  if (!app_ready_) return "the application is not ready";\n', ""),),
         (r.READY,)),
+    Mutant(
+        "fail_if_held is ignored",
+        "fail_if_held = true: start-up fails if the record changes within one window",
+        (Edit(ENGINE, "  if (!options_.fail_if_held || !starting_up_ || shutting_down_) return;\n", "  return;\n"),),
+        (r.START_HELD,)),
+    Mutant(
+        "fail_if_held fails for a dead holder's record too",
+        "a dead holder's record is taken over",
+        (Edit(ENGINE, "  if (held_version_ == *observer_.expected()) {\n", "  if (false) {\n"),),
+        (r.START_DEAD,)),
+    Mutant(
+        "a vanished record is told as superseded",
+        "reasons are a closed list: absent, superseded, expired, ...",
+        (Edit(TERM, "if (!record) return {Kind::kLost, {}, Reason::kAbsent};",
+              "if (!record) return {Kind::kLost, {}, Reason::kSuperseded};"),),
+        (r.LOSS_REASON,)),
     Mutant(
         "a failed attempt is repeated without a back-off",
         "inside a round a failed attempt is retried with jittered exponential back-off",

@@ -263,6 +263,12 @@ WINDOW = [
         (Edit(OBSERVER, "now + timing_.Window(Max(last_ttl_, timing_.ttl))", "now + timing_.Window(timing_.ttl)"),),
         (r.GONE_BACK, r.ONE_PERMIT)),
     Mutant(
+        "a proven death counts for more than a store that went back",
+        "gone back: wait one window first, because a holder whose write was lost may still have a permit",
+        (Edit(OBSERVER, "  return Max(window_end, wait_until_);\n",
+              "  return holder_dead_ ? window_end : Max(window_end, wait_until_);\n"),),
+        (r.GONE_BACK, r.ONE_PERMIT)),
+    Mutant(
         "proof of a death outlives the version it was of",
         "a proven dead holder's lease may be taken on that record's version",
         (Edit(OBSERVER, "holder_dead_ = holder_dead;  //", "holder_dead_ = holder_dead_ || holder_dead;  //"),),

@@ -45,6 +45,8 @@ std::unique_ptr<Checker> MakeFollowChecker(Judge& judge);
 std::unique_ptr<Checker> MakeBudgetChecker(Judge& judge);
 // Lower tokens, used-up tokens and records of others' making (check_regression.cc).
 std::unique_ptr<Checker> MakeRegressionChecker(Judge& judge);
+// fail_if_held, and the reasons of losses (check_start.cc).
+std::unique_ptr<Checker> MakeStartChecker(Judge& judge);
 // When faults are over somebody holds within a bound (check_liveness.cc).
 std::unique_ptr<Checker> MakeLivenessChecker(Judge& judge, const Scenario& scenario);
 // Tight bounds of the calm runs (check_calm.cc).

@@ -51,6 +51,7 @@ void World::MakeCheckers() {
   checkers_.push_back(MakeFollowChecker(*this));
   checkers_.push_back(MakeBudgetChecker(*this));
   checkers_.push_back(MakeRegressionChecker(*this));
+  checkers_.push_back(MakeStartChecker(*this));
   checkers_.push_back(MakeGateChecker(*this));
   checkers_.push_back(MakeLivenessChecker(*this, scenario_));
   if (scenario_.kind != Kind::kStorm) checkers_.push_back(MakeCalmChecker(*this, scenario_));
