@@ -26,6 +26,8 @@ LASTS = ((0.05, 0.4), (0.4, 2.0), (1.0, 3.5), (3.0, 9.0))
 NOTICED_DEAD = 3.5
 MACHINE = 1.0
 OPERATOR = 20.0  # the longest that an operator tries
+OPERATOR_LOOKS = 0.5
+OPERATIONS = 3
 QUIET = 2.0  # of the calm, what must be without any fault
 
 
@@ -84,9 +86,7 @@ class Nemesis:
         for each in self._asking:
             each.join(faults.STEP_DOWN_TIMEOUT + 1)
         self._asking.clear()
-        self._operate()
-        journal.write("storm.end", number=number)
-        settle(calm)
+        self._calm(calm, number)
         journal.write("calm.end", number=number)
         for node in self._scene.nodes:
             node.note_exit()
@@ -126,20 +126,36 @@ class Nemesis:
         self._asking.append(thread)
         thread.start()
 
+    def _calm(self, seconds, number):
+        """A calm of its full length without an operator: the storm is over when he has done his work.
+        (Where two stores give out tokens he never has.)"""
+        for _ in range(OPERATIONS):
+            self._operate()
+            self._scene.journal.write("storm.end", number=number)
+            over = time.monotonic() + seconds
+            while not self._refused():
+                if time.monotonic() >= over:
+                    return
+                settle(OPERATOR_LOOKS)
+
+    def _refused(self):
+        """(node, token, fence's token) of a holder whom the fence refuses; None if there is none."""
+        holder = self._scene.holder()
+        lease = holder.lease() if holder else None
+        if not lease or not lease["holding"]:
+            return None
+        token, process = self._scene.fence()
+        mine = int(lease["token"])
+        well = mine > token or (mine == token and lease["holder"]["process_id"] == process)
+        return None if well else (holder.name, mine, token)
+
     def _operate(self):
         """A store that lost writes, beside a sidecar that remembers nothing, gives out tokens again
         that every fence refuses. No sidecar can repair that, those who remember tell it
         (token_regression), and an operator can: by raising the record's token."""
         time_out = time.monotonic() + OPERATOR
-        while time.monotonic() < time_out:
-            holder = self._scene.holder()
-            lease = holder.lease() if holder else None
-            if lease and lease["holding"]:
-                token, process = self._scene.fence()
-                mine = int(lease["token"])
-                if mine > token or (mine == token and lease["holder"]["process_id"] == process):
-                    return
-                self._scene.journal.write("operator", node=holder.name, token=mine, highest=token)
-                self._scene.store.write_record("an operator raised the token", token=str(token + 1))
-                settle(max(TTLS))
-            settle(0.1)
+        while (refused := self._refused()) and time.monotonic() < time_out:
+            node, token, highest = refused
+            self._scene.journal.write("operator", node=node, token=token, highest=highest)
+            self._scene.store.write_record("an operator raised the token", token=str(highest + 1))
+            settle(max(TTLS))
