@@ -79,8 +79,6 @@ class Checker:
     def _excused(self, arrival):
         """"" when it must have been inside its holder's right; else which excuse it has."""
         asked = self.kind.get(arrival.id)
-        if (arrival.token, arrival.process) in self.forgetful:
-            return FORGETFUL
         term = self.by_term.get((arrival.token, arrival.process))
         if term is None or asked is None:
             return ""
@@ -118,10 +116,15 @@ class Checker:
         highest, holder = 0, ""
         for arrival in self.arrivals:
             while i < len(seen) and seen[i].arrived + GRAIN < arrival.arrived:
-                if seen[i].token > highest:
+                forgetful = (seen[i].token, seen[i].process) in self.forgetful
+                if seen[i].token > highest and not forgetful:
                     highest, holder = seen[i].token, seen[i].process
                 i += 1
-            if arrival.token < highest or (arrival.token == highest and arrival.process != holder):
+            if (arrival.token, arrival.process) in self.forgetful:
+                # Of its token alone: in its own term and grant it must be like all others.
+                self.excused[FORGETFUL].add(arrival.id)
+            elif arrival.token < highest or (arrival.token == highest and
+                                             arrival.process != holder):
                 late.append(arrival)
             seen.append(arrival)
         self.overlaps = self._judge(

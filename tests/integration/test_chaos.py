@@ -369,8 +369,15 @@ def lost_write(r):
     """A store that lost writes gave token 2 out again; the fence refused the second."""
     r.note(17, "store.lost", node="store", how="FLUSHALL")
     r.acquire("s1", 1, "c" * 32, 19.5)
+    r.grant(19.5, 1, "c" * 32)
     r.execute(19.6, "a", 1, "c" * 32, r.asked(19.6, "status_409", "-", 0), "BF")
     r.journal[-2]["at"] = r.ns(19.4)  # the calm was over
+
+
+def lost_write_without_a_grant(r):
+    """What a store forgot excuses a token, and nothing else."""
+    lost_write(r)
+    r.grants = [g for g in r.grants if g.get("process") != "c" * 32]
 
 
 def thaw(r):
@@ -420,6 +427,12 @@ def test_the_checker_excuses_what_a_fence_covers(excused, tmp_path):
     faults = records.check()
     for fault in ("OVERLAP", "overlap", "did not raise", "fence", "outside", "grant"):
         assert fault not in faults, faults
+
+
+def test_the_checker_excuses_a_lost_write_of_its_token_alone(tmp_path):
+    records = Records(tmp_path)
+    lost_write_without_a_grant(records)
+    assert "without a grant" in records.check()
 
 
 def test_the_checker_excuses_one_act_at_a_thaw_and_no_second(tmp_path):
