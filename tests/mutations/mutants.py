@@ -53,7 +53,7 @@ def measure(runner, mutants):
         else:
             worst = max(verdict.streams)
             limits[mutant.name] = Limit(max(LIMIT_MIN, rounded_up(worst * FACTOR)), worst)
-    write_limits({mutant.name: limits[mutant.name] for mutant in table.MUTANTS if mutant.name in limits})
+            write_limits({mutant.name: limits[mutant.name] for mutant in table.MUTANTS if mutant.name in limits})
     say(f"{len(mutants) - bad} measured, {bad} not")
     return 1 if bad else 0
 

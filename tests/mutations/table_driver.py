@@ -6,9 +6,6 @@ from mutations.mutant import Edit, Mutant
 CORE = "src/gate/gate_core.cc"
 DRIVER = "src/app/lease_driver.cc"
 FRAME = "src/gate/gate_frame.cc"
-LOST_TIME = "src/app/lost_time.cc"
-QUEUE = "src/gate/hold_queue.cc"
-ROUTE = "src/gate/peer_route.cc"
 SIM_GATE = "tests/simulation/sim_gate.cc"
 
 DRIVER_MUTANTS = [
@@ -65,12 +62,6 @@ GATE_MUTANTS = [
         (Edit(CORE, "  if (!permit.MayAct(now)) {\n    saw_expired_ = true;\n    return Valve::kClosed;\n  }\n", "  (void)now;\n"),),
         (r.ADMITTED_OPEN, r.TOKENS_RISE)),
     Mutant(
-        "the permit does not look at the clock",
-        "the permit is checked against a fresh clock reading: an expiry timer alone is not a gate",
-        (Edit("src/lease/permit.h", "return valve_ != Valve::kClosed && now < expiry_;",
-              "return valve_ != Valve::kClosed && now < base::MonoTime::Never();"),),
-        (r.ADMITTED_OPEN, r.PASSES, r.TOKENS_RISE)),
-    Mutant(
         "an answer passes after expiry",
         "the permit is checked at every forwarded chunk",
         (Edit(CORE, "  return finish_on_loss_;\n", "  return true;\n"),),
@@ -123,16 +114,6 @@ GATE_MUTANTS = [
         "after the release it sends them to the new holder, or serves them itself if it takes the lease back",
         (Edit(CORE, "(hold_policy_ && !AdmitsWhile(effective));", "(hold_policy_ && effective == Valve::kDraining);"),),
         (r.LOSES_NOTHING,)),
-    Mutant(
-        "a request is sent to a holder whose gate said no, for ever",
-        "a peer that does not admit: held, and asked again after a pause",
-        (Edit(ROUTE, "  retry_at_ = now + pause_;\n", "  retry_at_ = base::MonoTime();\n"),),
-        (r.LOSES_NOTHING, r.AT_REST, r.ANSWERED)),
-    Mutant(
-        "a former holder's late answer proves the next one's gate",
-        "a route that changed forgets what was sent before",
-        (Edit(ROUTE, "  ++generation_;\n  state_ = State::kDoubtful;\n  pause_ = kRetryMin;\n", "  pause_ = kRetryMin;\n"),),
-        (r.LOSES_NOTHING, r.ANSWERED)),
     Mutant(
         "a request that is not idempotent is sent again after it was admitted",
         "a request that is not idempotent is never sent twice",

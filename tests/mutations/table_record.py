@@ -94,8 +94,8 @@ REGISTER = [
         "the holder's process id, random per process, is the identity",
         (Edit(TERM, "if (record->process_id != record_.process_id || record->token > record_.token)",
               "if (record->node_id != record_.node_id || record->token > record_.token)"),
-         Edit("src/lease/observer.h", "return record_ && record_->process_id != self_.process_id;",
-              "return record_ && record_->node_id != self_.node_id;")),
+         Edit(OBSERVER, "const bool of_other = held_by_other() && !holder_dead_;",
+              "const bool of_other =\n      record_ && record_->held() && record_->node_id != self_.node_id && !holder_dead_;")),
         (r.WINDOW, r.LOSS_AT_ONCE, r.TOKENS_RISE)),
     Mutant(
         "any record of this process confirms an acquisition",
