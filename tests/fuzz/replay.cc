@@ -22,6 +22,7 @@
 
 #include "fuzz/fuzz_target.h"
 #include "fuzz/mutator.h"
+#include "fuzz/replay_target.h"
 
 namespace leasehold::fuzz {
 namespace {
@@ -43,10 +44,14 @@ std::string ReadFile(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+fs::path InFuzz(const char* folder, const char* suffix) {
+  return fs::path(kReplayTarget.fuzz_dir) / folder / (std::string(kReplayTarget.name) + suffix);
+}
+
 const std::vector<Seed>& Seeds() {
   static const std::vector<Seed> seeds = [] {
     std::vector<Seed> found;
-    for (const auto& entry : fs::directory_iterator(FUZZ_DIR "/corpus/" FUZZ_TARGET)) {
+    for (const auto& entry : fs::directory_iterator(InFuzz("corpus", ""))) {
       found.push_back({entry.path().filename().string(), ReadFile(entry.path())});
     }
     std::sort(found.begin(), found.end(),
@@ -57,7 +62,7 @@ const std::vector<Seed>& Seeds() {
 }
 
 std::vector<std::string> Dictionary() {
-  const fs::path path = FUZZ_DIR "/dict/" FUZZ_TARGET ".dict";
+  const fs::path path = InFuzz("dict", ".dict");
   if (!fs::exists(path)) return {};
   return ParseDictionary(ReadFile(path));
 }
@@ -110,7 +115,7 @@ class Replay : public testing::Test {
     size_t failed = 0;
     EXPECT_TRUE(RunAll(
         1, [this](size_t) { return seed_.bytes; }, &failed))
-        << "by tests/fuzz/corpus/" FUZZ_TARGET "/" << seed_.name;
+        << "by tests/fuzz/corpus/" << kReplayTarget.name << "/" << seed_.name;
   }
 
  private:
@@ -123,25 +128,27 @@ class Mutants : public testing::Test {
     std::vector<std::string> corpus;
     for (const Seed& seed : Seeds()) corpus.push_back(seed.bytes);
     const std::vector<std::string> dictionary = Dictionary();
-    const Mutator mutator(corpus, dictionary, FUZZ_MAX_LEN);
+    const Mutator mutator(corpus, dictionary, kReplayTarget.bytes_max);
     size_t failed = 0;
     const auto result = RunAll(
-        FUZZ_MUTANTS, [&mutator](size_t i) { return mutator.Make(i); }, &failed);
+        kReplayTarget.mutants, [&mutator](size_t i) { return mutator.Make(i); }, &failed);
     if (result) return;
-    const std::string path = FUZZ_FAILED_DIR "/" FUZZ_TARGET "-mutant-" + std::to_string(failed);
+    const std::string path = std::string(kReplayTarget.failed_dir) + "/" + kReplayTarget.name +
+                             "-mutant-" + std::to_string(failed);
     std::ofstream(path, std::ios::binary) << mutator.Make(failed);
-    ADD_FAILURE() << result.message() << ", by mutant " << failed
-                  << "; again: fuzz_" FUZZ_TARGET " " << path;
+    ADD_FAILURE() << result.message() << ", by mutant " << failed << "; again: fuzz_"
+                  << kReplayTarget.name << " " << path;
   }
 };
 
 void RegisterCases() {
+  const std::string suite = std::string("fuzz_") + kReplayTarget.name;
   for (const Seed& seed : Seeds()) {
     std::string name = seed.name.substr(0, seed.name.find('.'));
-    testing::RegisterTest("fuzz_" FUZZ_TARGET, name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+    testing::RegisterTest(suite.c_str(), name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [&seed]() -> testing::Test* { return new Replay(seed); });
   }
-  testing::RegisterTest("fuzz_" FUZZ_TARGET, "mutants_of_the_corpus", nullptr, nullptr, __FILE__,
+  testing::RegisterTest(suite.c_str(), "mutants_of_the_corpus", nullptr, nullptr, __FILE__,
                         __LINE__, []() -> testing::Test* { return new Mutants; });
 }
 
