@@ -2,8 +2,11 @@
 // of any text: an error that is a printable sentence, or a record that shows exactly what the text
 // says; it is written and read back the same, members that we do not know included; a record that
 // may be acted on has a format, an identity and a TTL that are ours; a higher format is never one.
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fuzz/fuzz_target.h"
 #include "lease/record.h"
@@ -22,6 +25,13 @@ void CheckSentence(const base::Error& error) {
   for (const char c : error.message) CHECK(c >= ' ' && c < 0x7f, "a sentence shows raw bytes");
 }
 
+bool IsOurs(std::string_view name) {
+  constexpr std::array<std::string_view, 11> kOurs = {
+      "format", "lease", "node_id", "process_id",          "token", "beat",
+      "ttl_ms", "state", "peers",   "acquired_at_unix_ms", "former"};
+  return std::find(kOurs.begin(), kOurs.end(), name) != kOurs.end();
+}
+
 // Read once more, member by member.
 void CheckMembers(std::string_view text, const Record& record) {
   const base::Result<Json> json = Json::Parse(text);
@@ -32,6 +42,10 @@ void CheckMembers(std::string_view text, const Record& record) {
     const std::optional<Json> member = json->Find(name);
     CHECK(member && member->Dump() == value, "a member we do not know was changed");
   }
+  const std::vector<std::string> keys = json->Keys();
+  const auto others =
+      std::count_if(keys.begin(), keys.end(), [](const std::string& key) { return !IsOurs(key); });
+  CHECK(record.unknown.size() == static_cast<size_t>(others), "a member we do not know was lost");
   if (record.format > lease::kRecordFormat) return;  // read as far as it can be
   CHECK(json->String("lease") == record.lease, "lease");
   CHECK(json->String("node_id") == record.node_id, "node_id");
