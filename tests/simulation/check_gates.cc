@@ -1,7 +1,10 @@
 // Gates (DESIGN 2.5, 4): nothing is admitted but under an open permit by a fresh look at the clock;
 // who waits comes before who arrives; an answer passes only under the permit (on_loss = "cut"); a
 // drain is over only when nothing inbound is in flight; and when a release leaves the process
-// nothing at all is.
+// nothing of its term is. What a loss left to finish (on_loss = "finish") is no term's any more: a
+// fence keeps it apart from all that comes after, this process's next term included.
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,7 +16,8 @@ namespace {
 
 struct Life {
   PermitShot permit;
-  std::vector<int> in_flight;  // by gate
+  // By gate: request -> the token that it was admitted under.
+  std::vector<std::map<uint64_t, uint64_t>> in_flight;
 };
 
 class GateChecker final : public Checker {
@@ -21,12 +25,12 @@ class GateChecker final : public Checker {
   using Checker::Checker;
 
   void Born(const Process& process) override {
-    lives_[process].in_flight.assign(process.plan->gates.size(), 0);
+    lives_[process].in_flight.resize(process.plan->gates.size());
   }
 
   void Acted(const ActFact& f) override {
     Life& life = lives_[f.process];
-    ++life.in_flight[f.gate];
+    life.in_flight[f.gate][f.request.id] = f.token;
     const base::MonoTime now = f.process.clock->At(f.at);
     const bool outbound = f.process.plan->gates[f.gate].outbound;
     const bool drains = life.permit.valve == lease::Valve::kDraining && life.permit.MayAct(now);
@@ -46,7 +50,9 @@ class GateChecker final : public Checker {
     }
   }
 
-  void WorkEnded(const FinishFact& f) override { --lives_[f.process].in_flight[f.gate]; }
+  void WorkEnded(const FinishFact& f) override {
+    lives_[f.process].in_flight[f.gate].erase(f.request.id);
+  }
 
   void Passed(const PassFact& f) override {
     const Life& life = lives_[f.process];
@@ -65,15 +71,18 @@ class GateChecker final : public Checker {
       return;
     }
     for (size_t i = 0; i < life.in_flight.size(); ++i) {
-      if (f.process.plan->gates[i].outbound || life.in_flight[i] == 0) continue;
+      if (f.process.plan->gates[i].outbound || life.in_flight[i].empty()) continue;
       Broken(f.process, "a drain waits for what is in flight",
-             "says drained with " + std::to_string(life.in_flight[i]) + " in flight");
+             "says drained with " + std::to_string(life.in_flight[i].size()) + " in flight");
     }
   }
 
   void Sending(const SendFact& f) override {
     if (f.effect.purpose != lease::CasEffect::Purpose::kRelease) return;
-    for (const int count : lives_[f.process].in_flight) {
+    const uint64_t token = f.effect.record.token;
+    for (const auto& gate : lives_[f.process].in_flight) {
+      const auto count = std::count_if(gate.begin(), gate.end(),
+                                       [&](const auto& work) { return work.second == token; });
       if (count == 0) continue;
       Broken(f.process, "every gate is empty or cut before the release is sent",
              "releases with " + std::to_string(count) + " in flight");

@@ -179,7 +179,7 @@ void Faults::LoseWrites() {
 
 void Faults::ScheduleCalm() {
   const Scenario& s = world_.scenario();
-  if (s.kind == Kind::kStorm) return;
+  if (s.kind == Kind::kStorm || s.kind == Kind::kScripted) return;
   // After 2 to 3 TTLs everybody has looked around and somebody has renewed a few times.
   const auto at = static_cast<TrueNs>((2.0 + random_.Unit()) * static_cast<double>(s.ttl));
   world_.At(at, [this] { CalmStrike(); });
@@ -190,7 +190,8 @@ void Faults::CalmStrike() {
   if (holder == nullptr) return;  // check_calm.cc complains
   const double ttl = static_cast<double>(world_.scenario().ttl);
   switch (world_.scenario().kind) {
-    case Kind::kStorm: return;
+    case Kind::kStorm:
+    case Kind::kScripted: return;
     case Kind::kCalmCrash: return holder->Crash();
     case Kind::kCalmOutage: {
       // Up to 0.7 TTL after the last confirmed sending: "about three quarters" (DESIGN 2.3) less

@@ -22,13 +22,16 @@ bool ChangedHands(const Register::Entry* before, const lease::Record& after) {
 Network::Network(World& world)
     : world_(world),
       random_(world.scenario().seed ^ (kStream << 32)),
-      cut_off_until_(world.scenario().nodes.size(), 0) {}
+      cut_off_until_(world.scenario().nodes.size(), 0),
+      replies_to_lose_(cut_off_until_.size(), 0),
+      unclear_(cut_off_until_.size(), 0) {}
 
 TrueNs Network::Leg() {
   const StorePlan& plan = world_.scenario().store;
   if (!world_.faults_over() && random_.Unit() < plan.tail) {
     return static_cast<TrueNs>(random_.Unit() * static_cast<double>(plan.tail_max));
   }
+  if (plan.steady) return plan.typical;
   const double scale = static_cast<double>(plan.typical);
   return 1 + static_cast<TrueNs>(std::min(-std::log(1 - random_.Unit()), 8.0) * scale);
 }
@@ -110,7 +113,15 @@ void Network::Read(const Process& from, uint64_t op, ReadDone done) {
 }
 
 void Network::CompareAndSet(const Process& from, const lease::CasEffect& effect, CasDone done) {
-  const Way way = Draw(from.node);
+  const auto node = static_cast<size_t>(from.node);
+  Way way = Draw(from.node);
+  if (unclear_[node] > 0) {
+    --unclear_[node];
+    way.fate = Fate::kResets;
+  } else if (replies_to_lose_[node] > 0) {
+    --replies_to_lose_[node];
+    way.reply_lost = true;
+  }
   const bool seen_as_reset = way.fate == Fate::kResets || way.resets;
   if (seen_as_reset) {
     lease::CasAnswer reset;
@@ -185,6 +196,10 @@ void Network::StoreAway(TrueNs until, Away how) {
 }
 void Network::CutOff(int node, TrueNs until) { cut_off_until_[static_cast<size_t>(node)] = until; }
 void Network::StoreRefuses(TrueNs until) { refuses_until_ = until; }
+void Network::LoseReplies(int node, int count) {
+  replies_to_lose_[static_cast<size_t>(node)] = count;
+}
+void Network::AnswerUnclear(int node, int count) { unclear_[static_cast<size_t>(node)] = count; }
 void Network::EndSpells() {
   away_until_ = refuses_until_ = 0;
   cut_off_until_.assign(cut_off_until_.size(), 0);

@@ -33,6 +33,9 @@ class Network {
   void CutOff(int node, TrueNs until);
   void StoreRefuses(TrueNs until);
   void EndSpells();
+  // ---- single faults, for cases: of the node's next `count` compare-and-sets ----
+  void LoseReplies(int node, int count);    // the store takes it; nobody hears
+  void AnswerUnclear(int node, int count);  // ambiguous at once; the store never sees it
   void LoseWrites(size_t count);
 
  private:
@@ -59,6 +62,8 @@ class Network {
   Away away_ = Away::kUnreachable;
   TrueNs refuses_until_ = 0;
   std::vector<TrueNs> cut_off_until_;
+  std::vector<int> replies_to_lose_;
+  std::vector<int> unclear_;
 };
 
 }  // namespace leasehold::simulation

@@ -328,8 +328,11 @@ void Node::DrawListener(const lease::ValveEffect& effect) {
   Life& life = *life_;
   const uint64_t drain = ++life.drains;
   life.listener_waits_for = 0;
-  if (effect.valve != lease::Valve::kDraining || random_.Below(3) == 0) return;
+  const Scenario::Listeners listeners = world_.scenario().listeners;
+  if (effect.valve != lease::Valve::kDraining || listeners == Scenario::Listeners::kNone) return;
+  if (listeners == Scenario::Listeners::kDrawn && random_.Below(3) == 0) return;
   life.listener_waits_for = effect.token;
+  if (listeners == Scenario::Listeners::kNeverDone) return;
   const double how = random_.Unit();
   if (how < 0.2) return;
   const double grace = static_cast<double>((effect.drain_end - BootNow()).nanos());

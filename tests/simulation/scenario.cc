@@ -220,10 +220,17 @@ TrueNs Longest(const Scenario& s, base::Duration (*pick)(const lease::Timing&)) 
   return longest.nanos();
 }
 
-void SetTimes(Random& random, Scenario& s) {
+Kind DrawKind(Random& random) {
+  const double kind = random.Unit();
+  if (kind < 0.88) return Kind::kStorm;
+  if (kind < 0.92) return Kind::kCalmCrash;
+  return kind < 0.96 ? Kind::kCalmOutage : Kind::kCalmStepDown;
+}
+
+}  // namespace
+
+void SetEnd(Scenario& s) {
   using lease::Timing;
-  const double ttls = s.kind == Kind::kStorm ? Uniform(random, 4, 16) : 6;
-  s.faults_end = static_cast<TrueNs>(static_cast<double>(s.ttl_max) * ttls);
   const TrueNs poll = Longest(s, [](const Timing& t) { return t.poll_interval; });
   const TrueNs call = Longest(s, [](const Timing& t) { return t.call_timeout; });
   const TrueNs hold_off = Longest(s, [](const Timing& t) { return t.hold_off; });
@@ -238,21 +245,13 @@ void SetTimes(Random& random, Scenario& s) {
   s.end = s.faults_end + s.settle_bound + grace + s.ttl_max;
 }
 
-Kind DrawKind(Random& random) {
-  const double kind = random.Unit();
-  if (kind < 0.88) return Kind::kStorm;
-  if (kind < 0.92) return Kind::kCalmCrash;
-  return kind < 0.96 ? Kind::kCalmOutage : Kind::kCalmStepDown;
-}
-
-}  // namespace
-
 const char* KindName(Kind kind) {
   switch (kind) {
     case Kind::kStorm: return "storm";
     case Kind::kCalmCrash: return "calm, one crash";
     case Kind::kCalmOutage: return "calm, one short outage";
     case Kind::kCalmStepDown: return "calm, one step-down";
+    case Kind::kScripted: return "a case";
   }
   return "?";
 }
@@ -279,7 +278,9 @@ Scenario DrawScenario(uint64_t seed) {
   }
   s.requests_per_ttl =
       s.kind == Kind::kCalmStepDown ? 40 : 2.0 * static_cast<double>(s.nodes.size());
-  SetTimes(random, s);
+  const double ttls = s.kind == Kind::kStorm ? Uniform(random, 4, 16) : 6;
+  s.faults_end = static_cast<TrueNs>(static_cast<double>(s.ttl_max) * ttls);
+  SetEnd(s);
   return s;
 }
 

@@ -22,6 +22,7 @@ enum class Kind {
   kCalmCrash,     // the holder is killed once
   kCalmOutage,    // the store is away once, until 0.7 TTL after the last renewal at most
   kCalmStepDown,  // the holder is asked to step down once
+  kScripted,      // a case (cases/): built by hand, and so are its faults; never drawn
 };
 const char* KindName(Kind kind);
 
@@ -41,6 +42,7 @@ struct NodePlan {
 // The way to the store and the store itself.
 struct StorePlan {
   TrueNs typical = 0;              // scale of the exponential latency of each leg
+  bool steady = false;             // each leg takes `typical`, neither more nor less
   double tail = 0;                 // share of legs that take up to tail_max instead
   TrueNs tail_max = 0;             // late enough to outlive the attempt, sometimes the TTL
   double lost_request = 0;         // nothing arrives; no answer
@@ -85,6 +87,9 @@ struct Scenario {
   double requests_per_ttl = 0;  // of all clients together
   StorePlan store;
   FaultPlan faults;
+  // Who listens at the signal socket during a drain.
+  enum class Listeners { kDrawn, kNone, kNeverDone };
+  Listeners listeners = Listeners::kDrawn;
   TrueNs ttl = 0;           // of the first node; others are near it
   TrueNs ttl_max = 0;       // of any node
   TrueNs faults_end = 0;    // no fault begins or goes on after this
@@ -92,11 +97,15 @@ struct Scenario {
   TrueNs end = 0;
 
   // Can some machine's clocks disagree, so that it must look at them now and then?
-  bool clocks_jump() const { return faults.suspend > 0 || faults.wall_step > 0; }
+  bool clocks_jump() const {
+    return faults.suspend > 0 || faults.wall_step > 0 || kind == Kind::kScripted;
+  }
   std::string Describe() const;  // a few lines for a trace's head
 };
 
 Scenario DrawScenario(uint64_t seed);
+// `settle_bound` and `end` of a run whose nodes and `faults_end` are known.
+void SetEnd(Scenario& scenario);
 // The same run with clocks whose rates differ from true time by up to `percent`: more than the
 // program was told to expect (max_clock_drift), so that promises may break.
 Scenario BeyondDrift(Scenario scenario, double percent);

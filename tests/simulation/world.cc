@@ -54,7 +54,8 @@ void World::MakeCheckers() {
   checkers_.push_back(MakeStartChecker(*this));
   checkers_.push_back(MakeGateChecker(*this));
   checkers_.push_back(MakeLivenessChecker(*this, scenario_));
-  if (scenario_.kind != Kind::kStorm) checkers_.push_back(MakeCalmChecker(*this, scenario_));
+  const bool calm = scenario_.kind != Kind::kStorm && scenario_.kind != Kind::kScripted;
+  if (calm) checkers_.push_back(MakeCalmChecker(*this, scenario_));
   if (options_.check_replay) checkers_.push_back(MakeReplayChecker(*this));
 }
 

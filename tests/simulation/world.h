@@ -66,6 +66,8 @@ class World final : public Judge {
   bool tracing() const { return options_.trace; }
   void Trace(const std::string& who, const std::string& what);
 
+  // One more, of a case's own; before Run().
+  void Add(std::unique_ptr<Checker> checker) { checkers_.push_back(std::move(checker)); }
   // A new life; the world keeps the Process for the checkers and the trace.
   Process& Birth(int node, const NodePlan& plan);
   const Process* FindProcess(const std::string& process_id) const;
