@@ -71,7 +71,7 @@ REGISTER = [
         "the largest token wraps",
         "tokens never wrap: at the largest one acquisitions stop with token_exhausted",
         (Edit(OBSERVER, "if (highest == std::numeric_limits<uint64_t>::max()) return std::nullopt;\n", ""),),
-        (r.TOKENS_RISE,)),
+        (r.TOKENS_RISE, r.EXHAUSTED_TOLD)),
     Mutant(
         "members that a later program wrote are dropped at renewal",
         "unknown fields are kept",
