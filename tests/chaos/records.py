@@ -136,6 +136,9 @@ def terms_of(node, log, deaths):
     for at, event in log:
         if event.name == "lease.acquired":
             terms.append(Term(node, event.token, event["process"], at, NEVER, NEVER))
+        elif event.name == "sidecar.stopped" and terms and not terms[-1].reason:
+            terms[-1].end, terms[-1].reason = at, DIED  # told twice, it left the lease behind
+            terms[-1].shut = min(terms[-1].shut, at)
         elif not terms or event.token != terms[-1].token:
             continue
         elif event.name == "gate.closed":

@@ -405,6 +405,18 @@ def stopped_before_it_could_tell(r):
     r.web = [row for row in r.web if row[7] != "a"]
 
 
+def told_twice(r):
+    """s2 ended at once, which was noticed later than s1 took over."""
+    r.log("s2", 19.8, "sidecar.stopped", exit_code=1)
+    r.note(19.7, "sidecar.told_to_end", node="s2")
+    r.note(19.75, "sidecar.told_to_end", node="s2")
+    r.acquire("s1", 3, "c" * 32, 19.9)
+    r.note(20.3, "sidecar.ended", node="s2", code=1)
+    r.journal.sort(key=lambda line: line["at"])
+    r.executed = [row for row in r.executed if row[1] < r.ns(19.8)]
+    r.web = [row for row in r.web if row[3] < r.ns(19.8)]
+
+
 def body_of_the_dead(r):
     """The rest of a body came from the kernel of s1, which was dead."""
     number = r.asked(4.14, "reset", "-", 0)
@@ -419,8 +431,8 @@ def finished_after_the_term(r):
     r.execute(5.6, "a", 1, A, number, "BF")
 
 
-@pytest.mark.parametrize("excused", [lost_write, thaw, stopped_before_it_could_tell, body_of_the_dead,
-                                     finished_after_the_term], ids=lambda value: value.__name__)
+@pytest.mark.parametrize("excused", [lost_write, thaw, stopped_before_it_could_tell, told_twice,
+                                     body_of_the_dead, finished_after_the_term], ids=lambda value: value.__name__)
 def test_the_checker_excuses_what_a_fence_covers(excused, tmp_path):
     records = Records(tmp_path)
     excused(records)
