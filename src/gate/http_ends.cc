@@ -24,7 +24,9 @@ void Downstream::Close() {
   state_ = State::kClosed;
   LeaveQueue();
   connecting_.reset();
-  LeaveUpstream(false);
+  // An upstream that is still here is in the middle of an exchange that nobody waits for. Closed in
+  // order, what its socket has not sent yet would go on when nothing is in flight any more.
+  LeaveUpstream(true);
   EndForward();
   gate_.Finished(ticket_);
   stream_.reset();

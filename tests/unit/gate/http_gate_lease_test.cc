@@ -290,6 +290,18 @@ TEST_F(HttpGateLeaseTest, AnUploadToAStoppedApplicationDoesNotGoOnAfterTheEndOfG
   EXPECT_TRUE(app->reset()) << "what the gate's socket had not sent yet went on to the application";
 }
 
+TEST_F(HttpGateLeaseTest, AnUploadDoesNotGoOnWhenItsClientHasGone) {
+  BuildOpen();
+  RawSocket* client = Client(Post("Content-Length: 99999999\r\n"));
+  RawSocket* app = App();
+  client->Send(std::string(1000, 'y'));
+  EXPECT_TRUE(Gets(app, "yyyy"));
+  client->CloseWithReset();
+  EXPECT_TRUE(IsOver(app));
+  EXPECT_TRUE(app->reset()) << "what the gate's socket had not sent yet could go on";
+  EXPECT_EQ(gate_->status().in_flight, 0u);
+}
+
 TEST_F(HttpGateLeaseTest, ADrainThatIsCalledOffGoesOn) {
   BuildOpen();
   Pair pair = Exchange(Get(), Ok("one"));
