@@ -15,8 +15,9 @@ namespace {
 
 constexpr size_t kDocumentBytesMax = size_t{1} << 20;  // 1 MiB: the reference has 20 KiB
 
-// Ours have two, store and redis.url. toml++ bounds nested values, but not the parts of a key, each
-// of which is a table in a table: a long one would overflow the stack when it is taken down.
+// Ours have three at most, store.redis.url. toml++ bounds nested values, but not the parts of a
+// key, each of which is a table in a table: a long one would overflow the stack when it is taken
+// down.
 constexpr size_t kKeyPartsMax = 16;
 
 // Behind the string that begins at `at`; of one that is not closed, where its line, or the text,
@@ -189,7 +190,7 @@ std::variant<TomlValue, TomlError> ParseToml(std::string_view text) {
   if (const std::optional<int> line = DeepKeyLine(text)) {
     return TomlError{*line, 0,
                      "a key has more than " + std::to_string(kKeyPartsMax) +
-                         " parts; no option has more than two"};
+                         " parts; no option has more than three"};
   }
   try {
     return Convert(toml::parse(text));

@@ -1,5 +1,5 @@
 // PerProcess<T>: a T for every process of a run, made when first asked for; references stay good.
-// `answers.h`-like helpers that several checkers share live here too: what an event showed of the
+// What several checkers share lives here too: what an event showed of the
 // register.
 #pragma once
 
