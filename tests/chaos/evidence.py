@@ -1,7 +1,6 @@
 """All records of one run, read from its directory and put into order for the rules (checker.py).
 Nothing here was told by whoever ran it but the journal of what was done to the processes."""
 
-import bisect
 import collections
 import dataclasses
 import re
@@ -51,19 +50,9 @@ class Spans:
 
     def __init__(self, spans):
         self.spans = sorted(spans)
-        self._begins = [begin for begin, _ in self.spans]
-
-    def at(self, when):
-        """The span that `when` lies in, or None."""
-        i = bisect.bisect_right(self._begins, when) - 1
-        return self.spans[i] if i >= 0 and when <= self.spans[i][1] else None
 
     def touch(self, begin, end):
         return any(b <= end and begin <= e for b, e in self.spans)
-
-    def covers(self, begin, end):
-        span = self.at(begin)
-        return span is not None and end <= span[1]
 
 
 class Evidence:

@@ -69,15 +69,6 @@ def read_executed(path):
 
 
 @dataclasses.dataclass
-class Grant:
-    """A write that the store carried out."""
-    at: int
-    token: int
-    process: str
-    state: str
-
-
-@dataclasses.dataclass
 class Term:
     """One holder's time, as its sidecar's log has it. `shut`: its last gate was; `end`: it was over by
     any witness. The sidecar's own word may come late, if it was stopped."""
