@@ -1,6 +1,5 @@
 // PerProcess<T>: a T for every process of a run, made when first asked for; references stay good.
-// What several checkers share lives here too: what an event showed of the
-// register.
+// What several checkers share lives here too: what an event showed of the register.
 #pragma once
 
 #include <deque>
