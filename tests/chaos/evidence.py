@@ -75,10 +75,20 @@ class Evidence:
         self.terms = sorted((self._begun_when_stopped(term) for name in self.nodes
                              for term in terms_of(name, self.logs[name], self.deaths[name])
                              if term.begin < self.ended), key=lambda term: term.begin)
-        self.lost_writes = [(line["at"], line["how"]) for line in self.journal
-                            if line["what"] == "store.lost"]
+        self.lost_writes = self._lost_writes()
         self.grants, self.deaf = self._grants(read_journal(directory / "store.jsonl"))
         self.storms = self._storms()
+
+    def _lost_writes(self):
+        """[(at, until, how)]: between which the store lost writes. It is told before, and after where a
+        command does it, which the store may carry out later (it may be paused)."""
+        losses = []
+        for line in self.journal:
+            if line["what"] == "store.lost":
+                losses.append((line["at"], line["at"], line["how"]))
+            elif line["what"] == "store.loss_over" and losses:
+                losses[-1] = (losses[-1][0], line["at"], losses[-1][2])
+        return losses
 
     def _requests(self):
         asked = []

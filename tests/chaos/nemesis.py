@@ -10,6 +10,7 @@ import threading
 import time
 
 from . import faults
+from .records import told_of_a_loss
 from .scene import HOLD_OFF, TTLS, UNREADY_AFTER, settle
 
 # A storm is long enough for some takeovers inside it, and its faults overlap.
@@ -27,6 +28,7 @@ NOTICED_DEAD = 3.5
 MACHINE = 1.0
 OPERATOR = 20.0  # the longest that an operator tries
 OPERATOR_LOOKS = 0.5
+OPERATOR_IS_TOLD = 2 * max(TTLS)  # each that remembers has looked at the record by then
 OPERATIONS = 3
 QUIET = 2.0  # of the calm, what must be without any fault
 
@@ -71,6 +73,7 @@ class Nemesis:
         self._say = say
         self.kinds = faults.kinds_for(scene)
         self._asking = []
+        self._told_before = 0
 
     def storm(self, number, until):
         """One storm and the calm after it. False: there was no time for it before `until`."""
@@ -79,6 +82,7 @@ class Nemesis:
         if time.monotonic() + length + calm > until:
             return False
         journal = self._scene.journal
+        self._told_before = self._tellings()
         journal.write("storm.begin", number=number)
         self._say(f"storm {number}, {length:.0f} s: " + " ".join(p.kind for p in planned))
         self._carry_out(planned)
@@ -140,11 +144,12 @@ class Nemesis:
 
     def _refused(self):
         """(node, token, fence's token) of a holder whom the fence refuses; None if there is none."""
+        # The fence only rises, so it is asked first: a takeover in between refuses nobody.
+        token, process = self._scene.fence()
         holder = self._scene.holder()
         lease = holder.lease() if holder else None
         if not lease or not lease["holding"]:
             return None
-        token, process = self._scene.fence()
         mine = int(lease["token"])
         well = mine > token or (mine == token and lease["holder"]["process_id"] == process)
         return None if well else (holder.name, mine, token)
@@ -152,10 +157,22 @@ class Nemesis:
     def _operate(self):
         """A store that lost writes, beside a sidecar that remembers nothing, gives out tokens again
         that every fence refuses. No sidecar can repair that, those who remember tell it
-        (token_regression), and an operator can: by raising the record's token."""
-        time_out = time.monotonic() + OPERATOR
-        while (refused := self._refused()) and time.monotonic() < time_out:
+        (token_regression), and an operator can: by raising the record's token. He does so when he was
+        told; untold in the end too, which the checker does not forgive."""
+        began = time.monotonic()
+        while (refused := self._refused()) and time.monotonic() < began + OPERATOR:
+            if not self._told() and time.monotonic() < began + OPERATOR_IS_TOLD:
+                settle(OPERATOR_LOOKS)
+                continue
             node, token, highest = refused
             self._scene.journal.write("operator", node=node, token=token, highest=highest)
             self._scene.store.write_record("an operator raised the token", token=str(highest + 1))
             settle(max(TTLS))
+
+    def _told(self):
+        """Whether a sidecar told in this storm that the store had lost a write."""
+        return self._tellings() > self._told_before
+
+    def _tellings(self):
+        return sum(told_of_a_loss(event) for node in self._scene.nodes
+                   for event in node.sidecar.events(every_life=True))

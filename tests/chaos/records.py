@@ -116,6 +116,13 @@ def read_log(path, clock):
     return lines
 
 
+def told_of_a_loss(event):
+    """Whether this line of a sidecar tells that its store lost writes."""
+    return event.name == "lease.token_regression" or (
+        event.name == "lease.lost" and
+        event.reason in ("absent", "store_regressed", "token_regression"))
+
+
 DIED = "the process ended"
 ENDS = {"lease.lost", "lease.released"}
 

@@ -3,7 +3,7 @@
 import collections
 import statistics
 
-from .checker import EXCUSES
+from .checker import EXCUSES, UNHEARD
 from .records import SECOND
 
 
@@ -74,7 +74,10 @@ def table(checker):
         ("fence", f"{checker.counts['fenced']} refusals"),
         ("lost writes", f"{len(e.lost_writes)} in the store; {regressions} x token_regression and "
          f"{absent} x lost to absent or store_regressed told; "
-         f"{len(checker.forgetful)} terms of processes that could not know"),
+         f"{len(checker.forgetful)} terms of processes that could not know; "
+         f"{checker.counts['repairs']} repairs by the operator"),
+        ("store's log", f"{checker.counts[UNHEARD]} of {len(checker.arrivals)} requests {UNHEARD} "
+         f"(it was down, or heard by nobody)" if e.grants else "none: judged by the sidecars' alone"),
         ("sidecars' memory", ", ".join(f"{name} {before >> 10} -> {checker.rss[1].get(name, 0) >> 10}"
                                        for name, before in checker.rss[0].items()) + " KiB")]
     return [f"  {name:<18} {text}" for name, text in lines]

@@ -290,6 +290,9 @@ class RedisStore(Touched):
             self.redis._drop_client()  # noqa: SLF001
             self._note("refused", words=words[0], why=str(error)[:200])
             return None
+        finally:
+            if loses:
+                self._note("loss_over")
 
     def record(self):
         flat = self.command("HGETALL", f"leasehold:lease:{LEASE}") or []
@@ -334,6 +337,7 @@ class FileStore:
             new = self._path.with_suffix(".chaos")
             new.write_text(json.dumps({**record, **fields}))
             new.replace(self._path)
+            self._journal.write("store.loss_over", node="store")
         if lock is not None:
             lock.close()
 
@@ -342,6 +346,7 @@ class FileStore:
         if lock is not None:
             self._journal.write("store.lost", node="store", how="record deleted")
             self._path.unlink(missing_ok=True)
+            self._journal.write("store.loss_over", node="store")
             lock.close()
 
     def _lock(self, seconds=0.2):

@@ -26,6 +26,9 @@ from chaos.records import SECOND  # noqa: E402
 from moves.scene import SLOW_IDS  # noqa: E402
 
 MINUTES = 2
+# One plan of faults from commit to commit, so that a failure is the commit's; `make chaos` draws a
+# new one each time.
+SEED = os.environ.get("CHAOS_SEED", "51")
 # Nothing of a run takes longer: its last storm's calm, what is still under way, the checker.
 ENDS_WITHIN = MINUTES * 60 + 90
 
@@ -43,7 +46,7 @@ def chaos(tmp_path):
 
 
 def test_two_minutes_of_chaos_break_no_rule(chaos):
-    code, said = chaos("--minutes", MINUTES)
+    code, said = chaos("--minutes", MINUTES, "--seed", SEED)
     for line in said.splitlines():
         if line.startswith("chaos ") or "takeovers" in line or "faults  " in line:
             measured(line.strip())
@@ -200,6 +203,81 @@ def lower_token(r):
     r.acquire("s2", 1, "c" * 32, 18)
 
 
+def token_twice_after_one_loss(r):
+    """Two in turn take token 1 after one FLUSHALL: the first is excused, the second was no loss's."""
+    lost_write(r)
+    r.acquire("s2", 1, "d" * 32, 19.8)
+    r.grant(19.8, 1, "d" * 32)
+
+
+def token_twice_after_a_loss_that_took_long(r):
+    """The store, paused, carried out its FLUSHALL late; both came after it."""
+    token_twice_after_one_loss(r)
+    r.note(19.3, "store.loss_over", node="store")
+
+
+def lower_token_than_it_held(r):
+    """The store lost its writes, and the process that holds token 2 takes 1."""
+    lost_write(r)
+    r.log("s2", 19.1, "gate.closed", gate="web", token=2, reason="absent")
+    r.log("s2", 19.1, "lease.lost", token=2, reason="absent")
+    r.acquire("s2", 1, B, 19.3)
+
+
+def lower_token_than_it_saw(r):
+    lost_write(r)
+    r.logs["s1"].pop()
+    r.log("s1", 17.5, "sidecar.starting", process="c" * 32)
+    r.log("s1", 18, "lease.observed", lease="orders", token=2, holder="s2", process=B)
+    r.acquire("s1", 1, "c" * 32, 19.5)
+
+
+def finished_seconds_later(r):
+    """A request in one piece, by a gate with on_loss = "finish", long after its term."""
+    lost_and_finished(r, "POST/0", 5.6)
+
+
+def repair(r, at=19.55):
+    r.note(at, "operator", node="s1", token=1, highest=2)
+    r.note(at, "store.lost", node="store", how="an operator raised the token")
+    r.journal.sort(key=lambda line: line["at"])
+
+
+def repair_without_a_loss(r):
+    r.acquire("s1", 1, "c" * 32, 19.5)
+    r.log("s2", 19.52, "lease.token_regression", lease="orders", token=1)
+    repair(r)
+
+
+def repair_of_which_nobody_told(r):
+    lost_write(r)
+    repair(r)
+
+
+def repair_of_a_rightful_holder(r):
+    r.note(17, "store.lost", node="store", how="FLUSHALL")
+    r.log("s2", 19.52, "lease.token_regression", lease="orders", token=1)
+    repair(r)
+
+
+def store_log_empty(r):
+    r.grants = [{"at": BASE, "what": "deaf"}]
+
+
+def store_log_deaf(r):
+    """It heard one grant, and then nothing until the end."""
+    r.grants = [*r.grants[:2], {"at": r.ns(0.2), "what": "deaf"},
+                {"at": r.ns(20.4), "what": "listening"}]
+
+
+def cut_short(r):
+    r.journal.pop()
+
+
+def without_the_record_of_requests(r):
+    r.web = []
+
+
 def acknowledged_and_lost(r):
     r.asked(18, app="b", token=2)
 
@@ -326,6 +404,20 @@ def nothing_served(r):
     (former_holder_of_the_same_token, "OVERLAP"),
     (repeated_token, "did not raise the token"),
     (lower_token, "did not raise the token"),
+    (token_twice_after_one_loss, "did not raise the token"),
+    (token_twice_after_a_loss_that_took_long, "did not raise the token"),
+    (lower_token_than_it_held, "had held or seen"),
+    (lower_token_than_it_saw, "had held or seen"),
+    (finished_seconds_later, "OVERLAP"),
+    (finished_seconds_later, "outside its sidecar's term"),
+    (finished_seconds_later, "without a grant"),
+    (repair_without_a_loss, "no store had lost a write:"),
+    (repair_of_which_nobody_told, "no sidecar had told"),
+    (repair_of_a_rightful_holder, "not one given out again"),
+    (store_log_empty, "MONITOR heard nothing"),
+    (store_log_deaf, "MONITOR heard too little"),
+    (cut_short, "ended before its end"),
+    (without_the_record_of_requests, "is missing"),
     (acknowledged_and_lost, "LOST"),
     (acknowledged_by_another, "answered by another"),
     (post_executed_twice, "executed or sent twice"),
@@ -424,20 +516,44 @@ def body_of_the_dead(r):
     r.execute(5.6, "a", 1, A, number, "B")
 
 
-def finished_after_the_term(r):
-    """on_loss = "finish", and the fence refused it."""
+def lost_and_finished(r, kind, at):
+    """s1 lost the lease and lives; a request that was in flight reaches its application then, and the
+    fence refuses it."""
+    r.journal = [line for line in r.journal if line["what"] != "sidecar.killed"]
+    r.log("s1", 4.15, "gate.closed", gate="web", token=1, reason="superseded")
+    r.log("s1", 4.15, "lease.lost", token=1, reason="superseded")
     number = HOLD_IDS
-    r.hold.append((number, "POST/0", 0, r.ns(4.1), r.ns(4.1), r.ns(5.6), "status_409", "-", 0, 0))
-    r.execute(5.6, "a", 1, A, number, "BF")
+    r.hold.append((number, kind, 0, r.ns(4.1), r.ns(4.1), r.ns(5.6), "status_409", "-", 0, 0))
+    r.execute(at, "a", 1, A, number, "BF")
+
+
+def finished_after_the_term(r):
+    """Its body came slowly."""
+    lost_and_finished(r, "POST/204800", 5.6)
+
+
+def finished_just_after_the_term(r):
+    """In one piece, and on its way when the lease was lost."""
+    lost_and_finished(r, "POST/0", 4.2)
+
+
+def repaired(r):
+    """A sidecar told of the loss, and an operator raised the record's token."""
+    lost_write(r)
+    r.log("s2", 19.52, "lease.token_regression", lease="orders", token=1)
+    repair(r)
 
 
 @pytest.mark.parametrize("excused", [lost_write, thaw, stopped_before_it_could_tell, told_twice,
-                                     body_of_the_dead, finished_after_the_term], ids=lambda value: value.__name__)
+                                     body_of_the_dead, finished_after_the_term,
+                                     finished_just_after_the_term, repaired],
+                         ids=lambda value: value.__name__)
 def test_the_checker_excuses_what_a_fence_covers(excused, tmp_path):
     records = Records(tmp_path)
     excused(records)
     faults = records.check()
-    for fault in ("OVERLAP", "overlap", "did not raise", "fence", "outside", "grant"):
+    for fault in ("OVERLAP", "overlap", "did not raise", "fence", "outside", "grant", "seen",
+                  "not explained"):
         assert fault not in faults, faults
 
 
