@@ -85,7 +85,7 @@ void Engine::Core::OnAnswer(const Op& op, const Answer& answer) {
     case Purpose::kAuthoritative: return OnTermRead(op, answer);
     case Purpose::kRelease:
     case Purpose::kResolveRelease: return OnReleaseAnswer(op, answer);
-    case Purpose::kAbandoned: return;
+    case Purpose::kAbandoned: return Observe(answer);  // judges no term, but shows who has it now
   }
 }
 

@@ -55,7 +55,12 @@ class LivenessChecker final : public Checker {
     }
     life.permit = f.after;
     const auto* request = std::get_if<lease::StepDownRequest>(&f.event);
-    if (request != nullptr && !request->take_back) life.sits_out = true;
+    // One with another precondition changes nothing.
+    if (request != nullptr && !request->take_back && f.before.token != 0 &&
+        request->expected.node_id == f.process.identity.node_id &&
+        request->expected.token == f.before.token) {
+      life.sits_out = true;
+    }
     const auto* app = std::get_if<lease::AppState>(&f.event);
     if (app != nullptr) life.ready = app->ready;
     if (std::holds_alternative<lease::Shutdown>(f.event)) life.leaving = true;

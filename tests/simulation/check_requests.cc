@@ -16,6 +16,7 @@ namespace {
 struct Story {
   const Request* request = nullptr;
   int executions = 0;
+  int applied = 0;  // of them, by the fenced resource
   bool answered = false;
   bool refused = false;
   bool abandoned = false;
@@ -42,6 +43,7 @@ class RequestChecker final : public Checker {
   void Executed(const ExecutionFact& f) override {
     Story& story = Of(f.request);
     ++story.executions;
+    if (f.applied) ++story.applied;
     if (f.request.post && story.executions > 1) {
       judge_.Violate("a request that is not idempotent is never executed twice",
                      Text(f.request) + " was executed again, by " + Name(f.process));
@@ -56,9 +58,9 @@ class RequestChecker final : public Checker {
     }
     story.answered = true;
     story.refused = f.kind == AnswerFact::Kind::kRefused;
-    if (f.kind == AnswerFact::Kind::kDone && story.executions == 0) {
+    if (f.kind == AnswerFact::Kind::kDone && story.applied == 0) {
       judge_.Violate("what is acknowledged was done",
-                     Text(f.request) + " was answered with success and never executed");
+                     Text(f.request) + " was answered with success and never applied");
     }
     if (story.refused && story.executions > 0) Refused(f.request);
     if (f.kind != AnswerFact::Kind::kDone && scenario_.kind == Kind::kCalmStepDown &&

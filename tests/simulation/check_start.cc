@@ -16,6 +16,8 @@ using lease::Reason;
 
 struct Life {
   bool looks = true;  // fail_if_held still decides
+  // An answer came when its time was up: whether it was looked at is not known.
+  bool unsure = false;
   std::optional<lease::Version> held;
   base::MonoTime window_end;
   bool leaving = false;
@@ -35,7 +37,7 @@ class StartChecker final : public Checker {
       Broken(f, "with fail_if_held a record that changes within one window fails the start",
              "goes on although another renews the lease");
     }
-    if (fails && !live) {
+    if (fails && !live && !life.unsure) {
       Broken(f, "a dead holder's record is taken over, fail_if_held or not",
              "fails to start, and was not shown a record that changes");
     }
@@ -49,6 +51,8 @@ class StartChecker final : public Checker {
     if (FirstEffect<lease::CasEffect>(f) != nullptr) life.looks = false;
     const auto sight = SightOf(f.event);
     if (!sight || !f.answers_latest) return false;
+    life.unsure = life.unsure || !f.answer_counts;
+    if (life.unsure) return false;
     const bool other = sight->record != nullptr && sight->record->held() &&
                        sight->record->process_id != f.process.identity.process_id;
     if (!other) {

@@ -75,6 +75,7 @@ std::string Scenario::Describe() const {
   AppendRate(text, "lost request", store.lost_request);
   AppendRate(text, "lost reply", store.lost_reply);
   AppendRate(text, "reset", store.reset);
+  AppendRate(text, "doubled", store.doubled);
   AppendRate(text, "replicas missing", store.replicas_missing);
   AppendRate(text, "bare conflict", store.conflict_bare);
   text += "\n  faults per TTL:";
@@ -92,6 +93,8 @@ std::string Scenario::Describe() const {
   AppendRate(text, "spurious hint", faults.spurious_hint);
   AppendRate(text, "start failed", faults.start_failed);
   AppendRate(text, "stray drained", faults.stray_drained);
+  AppendRate(text, "peer breaks (of each message)", faults.peer_break);
+  AppendRate(text, "cut short (of each write)", faults.cut_short);
   AppendRate(text, "rate change", faults.rate_change);
   AppendRate(text, "wall step", faults.wall_step);
   return text + "\n";

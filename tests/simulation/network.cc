@@ -73,46 +73,48 @@ Network::Way Network::Draw(int node) {
   return way;
 }
 
-lease::ReadAnswer Network::Look(uint64_t op) {
-  lease::ReadAnswer answer;
-  answer.op = op;
+std::shared_ptr<const lease::ReadAnswer> Network::Look(uint64_t op) {
+  auto answer = std::make_shared<lease::ReadAnswer>();
+  answer->op = op;
   if (Refusing()) {
-    answer.outcome = lease::ReadAnswer::Outcome::kRefused;
-    answer.error = "the store refuses user \"orders\": NOPERM";
+    answer->outcome = lease::ReadAnswer::Outcome::kRefused;
+    answer->error = "the store refuses user \"orders\": NOPERM";
     return answer;
   }
   const Register::Entry* entry = world_.store().current();
   if (entry == nullptr) {
-    answer.outcome = lease::ReadAnswer::Outcome::kAbsent;
+    answer->outcome = lease::ReadAnswer::Outcome::kAbsent;
     return answer;
   }
-  answer.outcome = lease::ReadAnswer::Outcome::kRecord;
-  answer.record = entry->record;
-  answer.version = entry->version;
+  answer->outcome = lease::ReadAnswer::Outcome::kRecord;
+  answer->record = entry->record;
+  answer->version = entry->version;
   const Process* named = world_.FindProcess(entry->record.process_id);
   const bool dead = named != nullptr && !named->alive;
-  answer.holder_dead = dead && world_.scenario().store.proves_death;
+  answer->holder_dead = dead && world_.scenario().store.proves_death;
   return answer;
 }
 
 void Network::Read(const Process& from, uint64_t op, ReadDone done) {
   const Way way = Draw(from.node);
-  lease::ReadAnswer reset;
-  reset.op = op;
-  reset.error = "connection to the store was reset";
   if (way.fate == Fate::kResets || way.resets) {
-    world_.At(way.arrives, [done, reset] { done(reset); });
+    auto reset = std::make_shared<lease::ReadAnswer>();
+    reset->op = op;
+    reset->error = "connection to the store was reset";
+    world_.At(way.arrives, [done = std::move(done), reset] { done(reset); });
     return;
   }
   if (way.fate == Fate::kLost) return;
-  world_.At(way.arrives, [this, op, done, way] {
-    lease::ReadAnswer answer = Look(op);
+  world_.At(way.arrives, [this, op, done = std::move(done), way]() mutable {
+    auto answer = Look(op);
     if (way.reply_lost) return;
-    world_.At(Capped(world_.now() + Leg()), [done, answer] { done(answer); });
+    world_.At(Capped(world_.now() + Leg()),
+              [done = std::move(done), answer = std::move(answer)] { done(answer); });
   });
 }
 
-void Network::CompareAndSet(const Process& from, const lease::CasEffect& effect, CasDone done) {
+void Network::CompareAndSet(const Process& from, const lease::CasEffect& effect,
+                            base::MonoTime decided, CasDone done) {
   const auto node = static_cast<size_t>(from.node);
   Way way = Draw(from.node);
   if (unclear_[node] > 0) {
@@ -124,20 +126,22 @@ void Network::CompareAndSet(const Process& from, const lease::CasEffect& effect,
   }
   const bool seen_as_reset = way.fate == Fate::kResets || way.resets;
   if (seen_as_reset) {
-    lease::CasAnswer reset;
-    reset.op = effect.op;
-    reset.error = "connection to the store was reset";
+    auto reset = std::make_shared<lease::CasAnswer>();
+    reset->op = effect.op;
+    reset->error = "connection to the store was reset";
     world_.At(Capped(world_.now() + Leg()), [done, reset] { done(reset); });
   }
   if (way.fate != Fate::kArrives) return;
   const TrueNs sent_at = world_.now();
-  const base::MonoTime sent = from.clock->At(sent_at);
-  world_.At(way.arrives, [this, &from, effect, done, way, seen_as_reset, sent_at, sent] {
-    lease::CasAnswer answer;
-    answer.op = effect.op;
-    Serve(from, effect, sent_at, sent, answer);
-    if (seen_as_reset || way.reply_lost) return;
-    world_.At(Capped(world_.now() + Leg()), [done, answer] { done(answer); });
+  const bool told = !seen_as_reset && !way.reply_lost;
+  world_.At(way.arrives, [this, &from, effect = std::make_shared<const lease::CasEffect>(effect),
+                          done = std::move(done), told, sent_at, decided]() mutable {
+    auto answer = std::make_shared<lease::CasAnswer>();
+    answer->op = effect->op;
+    Serve(from, *effect, sent_at, decided, *answer);
+    if (!told) return;
+    world_.At(Capped(world_.now() + Leg()),
+              [done = std::move(done), answer = std::move(answer)] { done(answer); });
   });
 }
 

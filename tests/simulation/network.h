@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/random.h"
@@ -18,14 +19,17 @@ class World;
 
 class Network {
  public:
-  using ReadDone = std::function<void(lease::ReadAnswer)>;
-  using CasDone = std::function<void(lease::CasAnswer)>;
+  // Shared: an answer passes through several entries of the queue, and a record is costly to copy.
+  using ReadDone = std::function<void(std::shared_ptr<const lease::ReadAnswer>)>;
+  using CasDone = std::function<void(std::shared_ptr<const lease::CasAnswer>)>;
 
   explicit Network(World& world);
 
   // `done` is called at most once, from the queue; not at all when an answer is lost.
   void Read(const Process& from, uint64_t op, ReadDone done);
-  void CompareAndSet(const Process& from, const lease::CasEffect& effect, CasDone done);
+  // `decided`: on the writer's clock, when its engine said so; it may have stood still since.
+  void CompareAndSet(const Process& from, const lease::CasEffect& effect, base::MonoTime decided,
+                     CasDone done);
 
   // ---- spells; each ends at `until` ----
   enum class Away { kUnreachable, kFrozen };  // at once ambiguous, or late or never answered
@@ -53,7 +57,7 @@ class Network {
   void Serve(const Process& from, const lease::CasEffect& effect, TrueNs sent_at,
              base::MonoTime sent, lease::CasAnswer& answer);
   void FillConflict(lease::CasAnswer& answer);
-  lease::ReadAnswer Look(uint64_t op);
+  std::shared_ptr<const lease::ReadAnswer> Look(uint64_t op);
   void ScheduleHints(bool changed_hands);
 
   World& world_;

@@ -224,6 +224,7 @@ void Node::End() {
     if (std::exchange(suspended_, false)) clock_.Resume(True());
   }
   overdue_.clear();
+  rest_.clear();
   for (const Waiting& waiting : std::exchange(inbox_, {})) {
     if (waiting.lost) waiting.lost();
   }
@@ -269,6 +270,7 @@ void Node::OnStep(const lease::Event& event, const lease::Effects& effects) {
   }
   const bool answers = AnswersLatestCall(event);
   const bool in_time = now < life.latest_deadline;
+  if (answers) life.latest_op = 0;  // told again it answers nothing
   world_.Tell(&Checker::Stepped, {*process_, True(), now, event, effects, before, life.shot,
                                   engine()->NextDeadline(), answers, answers && in_time});
   for (const lease::Effect& effect : effects) {
@@ -310,7 +312,7 @@ void Node::SeeClocks(std::optional<int64_t> store_unix_ms) {
 
 // A worker writes it down; what a crash overtakes is lost.
 void Node::Remember(uint64_t token, base::Duration ttl) {
-  if (!plan_->keeps_memory) return;
+  if (!plan_->keeps_memory || ttl <= base::Duration::Zero()) return;  // as app/state_dir.cc does
   Later(True() + static_cast<TrueNs>(random_.Below(10 * kMillisecond)), [this, token, ttl] {
     memory_.highest_token = std::max(memory_.highest_token, token);
     memory_.last_ttl = ttl;

@@ -55,7 +55,10 @@ class Node final : public Machine {
   void CallAt(base::MonoTime at, std::function<void()> task) override;
 
   // ---- faults ----
-  void Freeze(TrueNs until);   // SIGSTOP; the boot clock runs
+  void Freeze(TrueNs until);  // SIGSTOP; the boot clock runs
+  // Stopped in the middle of its own code, which goes on with `rest` before all else when it wakes;
+  // never if it ends before.
+  void StopHere(std::function<void()> rest);
   void FreezeBetween();        // the same from inside the process's own code, for a drawn while
   void Suspend(TrueNs until);  // the machine; the boot clock stands still
   void Wake();
@@ -118,6 +121,7 @@ class Node final : public Machine {
   bool terminating_ = false;
 
   bool asleep_ = false;
+  std::vector<std::function<void()>> rest_;  // of StopHere
   bool suspended_ = false;
   TrueNs asleep_since_ = 0;
   base::MonoTime asleep_from_;

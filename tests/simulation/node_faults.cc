@@ -33,6 +33,15 @@ void Node::FreezeBetween() {
                   world_.scenario().faults_end));
 }
 
+void Node::StopHere(std::function<void()> rest) {
+  FreezeBetween();
+  if (asleep_) {
+    rest_.push_back(std::move(rest));
+  } else {
+    rest();
+  }
+}
+
 void Node::Suspend(TrueNs until) {
   if (!running() || asleep_) return;
   if (world_.tracing()) world_.Trace(Who(), "is suspended; its boot clock stands still");
@@ -55,6 +64,7 @@ void Node::Wake() {
   std::vector<std::function<void()>> overdue = std::exchange(overdue_, {});
   const std::weak_ptr<bool> alive = Alive();
   const OnMachine here(*this);
+  for (auto& rest : std::exchange(rest_, {})) rest();
   // Each may freeze the process again, in the middle of what waits.
   const auto timers = [&] {
     for (auto& timer : overdue) {

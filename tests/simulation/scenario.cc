@@ -169,6 +169,14 @@ void DrawStore(Random& random, Scenario& s) {
                            : StorePlan::Start::kNearlyExhausted;
 }
 
+// From a stream of its own, so that the rest of the world is what it is without them.
+void DrawRareFaults(Scenario& s) {
+  Random random(s.seed ^ 0x72617265);
+  if (Chance(random, 0.3)) s.faults.peer_break = LogUniform(random, 0.005, 0.2);
+  if (Chance(random, 0.2)) s.store.doubled = LogUniform(random, 0.005, 0.3);
+  if (Chance(random, 0.3)) s.faults.cut_short = LogUniform(random, 0.002, 0.05);
+}
+
 void DrawFaults(Random& random, Scenario& s) {
   FaultPlan& f = s.faults;
   const auto maybe = [&](double share, double low, double high) {
@@ -243,6 +251,14 @@ void SetEnd(Scenario& s) {
   // StartFailed is tried again after 1 to 30 s (DESIGN 2.6).
   if (s.faults.start_failed > 0) s.settle_bound += 30 * kSecond;
   s.end = s.faults_end + s.settle_bound + grace + s.ttl_max;
+  // Long enough now and then for the last request to be held, and twice at a silent peer
+  // (check_requests.cc).
+  if (s.seed % 8 == 0) {
+    TrueNs hold = 0;
+    for (const NodePlan& node : s.nodes) hold = std::max(hold, node.gates[0].hold_timeout.nanos());
+    for (const NodePlan& n : s.changed) hold = std::max(hold, n.gates[0].hold_timeout.nanos());
+    s.end = std::max(s.end, s.faults_end + hold + 8 * kSecond + 4 * s.ttl_max);
+  }
 }
 
 const char* KindName(Kind kind) {
@@ -264,6 +280,7 @@ Scenario DrawScenario(uint64_t seed) {
   DrawNodes(random, s);
   DrawStore(random, s);
   DrawFaults(random, s);
+  DrawRareFaults(s);
   if (s.kind != Kind::kStorm) Calm(random, s);
   const gate::StandbyPolicy policy =
       s.kind == Kind::kCalmStepDown ? gate::StandbyPolicy::kForward : DrawPolicy(random);

@@ -48,6 +48,7 @@ struct StorePlan {
   double lost_request = 0;         // nothing arrives; no answer
   double lost_reply = 0;           // applied; no answer
   double reset = 0;                // ambiguous at once; the request may arrive later
+  double doubled = 0;              // share of answers that are told twice, or after their time-out
   double replicas_missing = 0;     // wait_replicas: applied, answered ambiguous
   double conflict_bare = 0;        // share of conflicts answered without the record
   bool proves_death = false;       // file store: reads say when the record's process is dead
@@ -73,8 +74,12 @@ struct FaultPlan {
   double spurious_hint = 0;
   double start_failed = 0;
   double stray_drained = 0;  // a listener says drained for another term
-  double rate_change = 0;    // a clock's rate is steered within the drift bound
-  double wall_step = 0;      // a wall clock is set, forward or back
+  // Not per TTL but of each: the connection between two gates breaks instead of carrying a message;
+  // the process is stopped, or dies, when a write is about to leave it.
+  double peer_break = 0;
+  double cut_short = 0;
+  double rate_change = 0;  // a clock's rate is steered within the drift bound
+  double wall_step = 0;    // a wall clock is set, forward or back
   bool lossy() const { return lost_writes > 0; }
 };
 

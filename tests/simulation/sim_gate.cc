@@ -108,8 +108,7 @@ void SimGate::ToApplication(Exchange& exchange) {
   // likes. No look at a clock helps against that; the token does.
   if (!world_.faults_over() && world_.scenario().faults.freeze > 0 &&
       world_.traffic().StopsBetween()) {
-    node_.FreezeBetween();
-    return node_.Arrives([this, number, token] { HandOver(number, token); });
+    return node_.StopHere([this, number, token] { HandOver(number, token); });
   }
   HandOver(number, token);
 }
@@ -117,16 +116,17 @@ void SimGate::ToApplication(Exchange& exchange) {
 void SimGate::HandOver(uint64_t number, uint64_t token) {
   const Exchange* exchange = Find(number);
   if (exchange == nullptr) return;
-  world_.traffic().ToApplication(process_, *exchange->request, token,
-                                 [this, number] { ApplicationAnswered(number); });
+  world_.traffic().ToApplication(process_, *exchange->request, token, [this, number](bool applied) {
+    ApplicationAnswered(number, applied);
+  });
 }
 
-void SimGate::ApplicationAnswered(uint64_t number) {
+void SimGate::ApplicationAnswered(uint64_t number, bool applied) {
   Exchange* exchange = Find(number);
   if (exchange == nullptr) return;  // cut meanwhile
   if (!MayPass()) return End(*exchange, Said::kShut);
   world_.Tell(&Checker::Passed, {process_, world_.now(), index_});
-  End(*exchange, Said::kDone);
+  End(*exchange, applied ? Said::kDone : Said::kShut);  // the application's own error
 }
 
 base::Status SimGate::OnValve(const gate::ValveChange& change) {
@@ -155,7 +155,8 @@ void SimGate::CutTunnels() {
 
 PeerCall SimGate::CallOf(const Exchange& exchange) const {
   return {process_.node,    node_.Alive(),    exchange.number,
-          exchange.attempt, exchange.request, core().route().peer().process_id};
+          exchange.attempt, exchange.request, core().route().peer().process_id,
+          exchange.address, exchange.broken};
 }
 
 void SimGate::Forward(gate::HoldEntry& entry, bool probe) {
@@ -169,23 +170,31 @@ void SimGate::Send(Exchange& exchange, bool probe) {
   exchange.admitted = false;
   exchange.generation = core().route().generation();
   exchange.address = core().route().peer().address.ToString();
+  exchange.broken = std::make_shared<bool>(false);
   ++exchange.attempt;
   exchange.BeginWait(loop::Loop::Now() + options().hold_timeout);
   world_.traffic().Call(exchange.address, CallOf(exchange));
   Patience(exchange);
 }
 
+// A peer that lives says so now and then, before it admitted and after.
 void SimGate::Patience(Exchange& exchange) {
-  node_.CallAt(loop::Loop::Now() + kPeerPatience,
-               [this, number = exchange.number, attempt = exchange.attempt] {
-                 Exchange* late = Find(number);
-                 if (late == nullptr || late->where != Exchange::Where::kPeer ||
-                     late->attempt != attempt || late->admitted) {
-                   return;
-                 }
-                 world_.traffic().Gone(late->address, CallOf(*late));
-                 PeerFailed(*late, false, "it gave no sign of life in time");
-               });
+  node_.CallAt(loop::Loop::Now() + kPeerPatience, [this, number = exchange.number,
+                                                   attempt = exchange.attempt] {
+    Exchange* late = Find(number);
+    if (late == nullptr || late->where != Exchange::Where::kPeer || late->attempt != attempt) {
+      return;
+    }
+    if (late->admitted && !*late->broken && world_.traffic().Lives(late->address)) {
+      return Patience(*late);
+    }
+    Silent(*late);
+  });
+}
+
+void SimGate::Silent(Exchange& exchange) {
+  world_.traffic().Gone(exchange.address, CallOf(exchange));
+  PeerFailed(exchange, exchange.admitted, "it gave no sign of life in time");
 }
 
 void SimGate::FromHolder(const PeerCall& call, PeerReply reply) {

@@ -48,6 +48,7 @@ class SimGate final : public gate::GateFrame {
     uint64_t attempt = 0;
     uint64_t generation = 0;
     std::string address;
+    std::shared_ptr<bool> broken;  // the connection of this attempt
     bool probe = false;
     bool admitted = false;
     int lost_admissions = 0;
@@ -76,9 +77,10 @@ class SimGate final : public gate::GateFrame {
   void Admitted(Exchange& exchange);
   void ToApplication(Exchange& exchange);
   void HandOver(uint64_t number, uint64_t token);
-  void ApplicationAnswered(uint64_t number);
+  void ApplicationAnswered(uint64_t number, bool applied);
   void Send(Exchange& exchange, bool probe);
   void Patience(Exchange& exchange);
+  void Silent(Exchange& exchange);
   void PeerFailed(Exchange& exchange, bool admission_lost, const char* why);
   void RouteAgain(Exchange& exchange);
   PeerCall CallOf(const Exchange& exchange) const;

@@ -9,6 +9,7 @@
 namespace leasehold::simulation {
 namespace {
 
+constexpr uint64_t kStream = 0x6c656176;
 constexpr char kNoAnswer[] = "no answer from the store in time";
 
 store::ReadResult ToResult(const lease::ReadAnswer& answer) {
@@ -48,7 +49,10 @@ store::CasResult ToResult(const lease::CasAnswer& answer) {
 }  // namespace
 
 SimStore::SimStore(World& world, Node& node, const Process& process)
-    : world_(world), node_(node), process_(process) {}
+    : world_(world),
+      node_(node),
+      process_(process),
+      random_(world.scenario().seed ^ (kStream << 8) ^ static_cast<uint64_t>(process.serial)) {}
 
 void SimStore::Open(TroubleCallback, std::function<void(base::Status)> done) { done({}); }
 
@@ -68,9 +72,10 @@ void SimStore::Read(std::string_view, base::Duration timeout, ReadCallback done)
   auto call = std::make_shared<Call>(Call{std::move(done), {}, node_.BootNow() + timeout});
   ScheduleTimeout(call);
   world_.network().Read(
-      process_, 0, [this, call, weak = node_.Alive()](const lease::ReadAnswer& answer) {
-        if (!weak.expired())
-          node_.ArrivesFromStore([this, call, answer] { Answered(call, answer); });
+      process_, 0,
+      [this, call, weak = node_.Alive()](std::shared_ptr<const lease::ReadAnswer> answer) {
+        if (weak.expired()) return;
+        node_.ArrivesFromStore([this, call, answer = std::move(answer)] { Arrives(call, answer); });
       });
 }
 
@@ -91,35 +96,72 @@ void SimStore::CompareAndSet(std::string_view, const std::optional<lease::Versio
   }
   lease::CasEffect effect = *std::exchange(expected_, std::nullopt);
   effect.record = record;
-  world_.Tell(&Checker::Sending, {process_, world_.now(), effect});
   auto call = std::make_shared<Call>(Call{{}, std::move(done), node_.BootNow() + timeout});
   ScheduleTimeout(call);
+  Leave(effect, call);
+}
+
+void SimStore::Leave(const lease::CasEffect& effect, const CallPtr& call) {
+  const base::MonoTime decided = node_.BootNow();
+  if (world_.faults_over() || random_.Unit() >= world_.scenario().faults.cut_short) {
+    return Send(effect, decided, call);
+  }
+  if (random_.Below(2) == 0) {
+    return node_.StopHere([this, effect, decided, call] { Send(effect, decided, call); });
+  }
+  // Everything before this in the turn was done, nothing after it is seen.
+  world_.At(world_.now(), [&node = node_, alive = node_.Alive()] {
+    if (!alive.expired()) node.Crash();
+  });
+  world_.After(kMillisecond, [&node = node_] {
+    if (!node.running()) node.Start();
+  });
+}
+
+void SimStore::Send(const lease::CasEffect& effect, base::MonoTime decided, const CallPtr& call) {
+  world_.Tell(&Checker::Sending, {process_, world_.now(), effect});
   world_.network().CompareAndSet(
-      process_, effect, [this, call, weak = node_.Alive()](const lease::CasAnswer& answer) {
-        if (!weak.expired())
-          node_.ArrivesFromStore([this, call, answer] { Answered(call, answer); });
+      process_, effect, decided,
+      [this, call, weak = node_.Alive()](std::shared_ptr<const lease::CasAnswer> answer) {
+        if (weak.expired()) return;
+        node_.ArrivesFromStore([this, call, answer = std::move(answer)] { Arrives(call, answer); });
       });
 }
 
+bool SimStore::Doubles() {
+  return !world_.faults_over() && random_.Unit() < world_.scenario().store.doubled;
+}
+
+template <typename Answer>
+void SimStore::Arrives(const CallPtr& call, const std::shared_ptr<const Answer>& answer) {
+  if (call->answered && !Doubles()) return;
+  Answered(call, *answer);
+  if (!Doubles()) return;
+  const auto later = static_cast<TrueNs>(
+      random_.Below(1 + static_cast<uint64_t>(world_.scenario().store.tail_max)));
+  world_.After(later, [this, call, answer, weak = node_.Alive()] {
+    if (weak.expired()) return;
+    node_.ArrivesFromStore([this, call, answer] { Answered(call, *answer); });
+  });
+}
+
 void SimStore::Answered(const CallPtr& call, const lease::ReadAnswer& answer) {
-  ReadCallback done = std::exchange(call->read, nullptr);
-  if (!done) return;
+  call->answered = true;
   store::ReadResult result = ToResult(answer);
   result.store_unix_ms = StoreTime();
-  done(std::move(result));
+  call->read(std::move(result));
 }
 
 void SimStore::Answered(const CallPtr& call, const lease::CasAnswer& answer) {
-  CasCallback done = std::exchange(call->cas, nullptr);
-  if (!done) return;
+  call->answered = true;
   store::CasResult result = ToResult(answer);
   result.store_unix_ms = StoreTime();
-  done(std::move(result));
+  call->cas(std::move(result));
 }
 
 void SimStore::ScheduleTimeout(const CallPtr& call) {
   node_.CallAt(call->deadline, [this, call] {
-    if (!call->read && !call->cas) return;
+    if (call->answered) return;
     if (node_.BootNow() < call->deadline) return ScheduleTimeout(call);  // the clock stood still
     if (call->read) {
       lease::ReadAnswer none;

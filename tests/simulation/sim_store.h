@@ -1,8 +1,9 @@
 // SimStore: the store adapter of one simulated process: store::LeaseStore over the network to the
 // register. It keeps the adapters' contract: each call answered once, later, by its time-out at the
-// latest (ambiguous then), never twice, never from inside the call; nothing is repeated. And it is
-// the checkers' witness of what the driver really sends: each compare-and-set must be what the
-// engine said.
+// latest (ambiguous then), never from inside the call; nothing is repeated. What it does not always
+// keep is "once": in some worlds answers are told again, or after their time-out, because the
+// engine must not rely on it. And it is the checkers' witness of what the driver really sends: each
+// compare-and-set must be what the engine said.
 #pragma once
 
 #include <map>
@@ -41,16 +42,23 @@ class SimStore final : public store::LeaseStore {
 
  private:
   // Of either kind; exactly one callback is set. Shared by the answer and the time-out: who comes
-  // first takes the callback.
+  // first answers.
   struct Call {
     ReadCallback read;
     CasCallback cas;
     base::MonoTime deadline;
+    bool answered = false;
   };
   using CallPtr = std::shared_ptr<Call>;
 
+  bool Doubles();
+  template <typename Answer>
+  void Arrives(const CallPtr& call, const std::shared_ptr<const Answer>& answer);
   void Answered(const CallPtr& call, const lease::ReadAnswer& answer);
   void Answered(const CallPtr& call, const lease::CasAnswer& answer);
+  // The process may be stopped, or die, between its decision to write and the write.
+  void Leave(const lease::CasEffect& effect, const CallPtr& call);
+  void Send(const lease::CasEffect& effect, base::MonoTime decided, const CallPtr& call);
   void ScheduleTimeout(const CallPtr& call);
   std::optional<int64_t> StoreTime() const;
 
@@ -59,6 +67,7 @@ class SimStore final : public store::LeaseStore {
   const Process& process_;
   WatchCallback hint_;
   std::optional<lease::CasEffect> expected_;
+  base::Random random_;  // of Leave and Doubles alone
 };
 
 }  // namespace leasehold::simulation

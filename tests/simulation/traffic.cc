@@ -12,10 +12,15 @@ namespace leasehold::simulation {
 namespace {
 
 constexpr uint64_t kStream = 0x74726166;
+// A peer that is out of reach is noticed within this (DESIGN 4).
+constexpr TrueNs kPeerNoticed = 3500 * kMillisecond;
 
 }  // namespace
 
-Traffic::Traffic(World& world) : world_(world), random_(world.scenario().seed ^ (kStream << 20)) {
+Traffic::Traffic(World& world)
+    : world_(world),
+      random_(world.scenario().seed ^ (kStream << 20)),
+      breaks_(world.scenario().seed ^ (kStream << 10)) {
   every_ = static_cast<TrueNs>(static_cast<double>(world.scenario().ttl) /
                                world.scenario().requests_per_ttl);
 }
@@ -92,7 +97,7 @@ void Traffic::Answer(const Request& request, AnswerFact::Kind kind) {
 // ---- applications and the resource behind them ----
 
 void Traffic::ToApplication(const Process& process, const Request& request, uint64_t token,
-                            std::function<void()> done) {
+                            std::function<void(bool applied)> done) {
   Node& node = *world_.nodes()[static_cast<size_t>(process.node)];
   world_.After(Leg() + request.work, [this, &node, &process, &request, token, alive = node.Alive(),
                                       done = std::move(done)] {
@@ -103,13 +108,30 @@ void Traffic::ToApplication(const Process& process, const Request& request, uint
     }
     world_.Tell(&Checker::Executed, {process, world_.now(), request, token, applied});
     if (request.tunnel) return;
-    world_.After(Leg(), [&node, alive, done] {
-      if (!alive.expired()) node.Arrives(done);
+    world_.After(Leg(), [&node, alive, done, applied] {
+      if (!alive.expired()) node.Arrives([done, applied] { done(applied); });
     });
   });
 }
 
 // ---- between gates ----
+
+bool Traffic::Breaks(const std::string& address, const PeerCall& call) {
+  if (*call.broken) return true;
+  if (world_.faults_over() || breaks_.Unit() >= world_.scenario().faults.peer_break) return false;
+  if (world_.tracing()) {
+    world_.Trace("network", "breaks between n" + std::to_string(call.from) + " and " + address +
+                                ", request " + std::to_string(call.request->id));
+  }
+  *call.broken = true;
+  const auto noticed = [&] {
+    const TrueNs most = breaks_.Below(2) == 0 ? kPeerNoticed : 10 * kMillisecond;
+    return 1 + static_cast<TrueNs>(breaks_.Unit() * static_cast<double>(most));
+  };
+  world_.After(noticed(), [this, call] { Answered(call, PeerReply::kReset); });
+  world_.After(noticed(), [this, address, call] { Gone(address, call); });
+  return true;
+}
 
 void Traffic::AtPeer(const std::string& address, const PeerCall& call,
                      std::function<void(SimGate&)> arrives) {
@@ -125,10 +147,12 @@ void Traffic::AtPeer(const std::string& address, const PeerCall& call,
 }
 
 void Traffic::Call(const std::string& address, PeerCall call) {
+  if (Breaks(address, call)) return;
   AtPeer(address, call, [call](SimGate& gate) { gate.FromPeer(call); });
 }
 
 void Traffic::Body(const std::string& address, PeerCall call) {
+  if (Breaks(address, call)) return;
   AtPeer(address, call, [call](SimGate& gate) { gate.PeerBody(call); });
 }
 
@@ -137,11 +161,21 @@ void Traffic::Gone(const std::string& address, PeerCall call) {
 }
 
 void Traffic::Reply(const PeerCall& call, PeerReply reply) {
-  world_.After(Leg(), [this, call, reply] {
-    if (call.sender.expired()) return;
-    Node& node = *world_.nodes()[static_cast<size_t>(call.from)];
-    node.Arrives([&node, call, reply] { node.gates().front()->FromHolder(call, reply); });
-  });
+  if (reply != PeerReply::kReset && Breaks(call.address, call)) return;
+  world_.After(Leg(), [this, call, reply] { Answered(call, reply); });
+}
+
+bool Traffic::Lives(const std::string& address) const {
+  for (const auto& node : world_.nodes()) {
+    if (node->running() && node->GateAt(address) != nullptr) return !node->asleep();
+  }
+  return false;
+}
+
+void Traffic::Answered(const PeerCall& call, PeerReply reply) {
+  if (call.sender.expired()) return;
+  Node& node = *world_.nodes()[static_cast<size_t>(call.from)];
+  node.Arrives([&node, call, reply] { node.gates().front()->FromHolder(call, reply); });
 }
 
 }  // namespace leasehold::simulation

@@ -31,6 +31,9 @@ struct PeerCall {
   uint64_t attempt = 0;
   const Request* request = nullptr;
   std::string process_id;  // whom it is meant for
+  std::string address;     // and where
+  // Of the connection that this attempt goes over. Once true, nothing passes any more.
+  std::shared_ptr<bool> broken = std::make_shared<bool>(false);
 };
 enum class PeerReply { kAdmitted, kNotAdmitted, kDone, kShut, kReset };
 
@@ -43,14 +46,16 @@ class Traffic {
 
   // The gate's answer, on its way to the client.
   void Answer(const Request& request, AnswerFact::Kind kind);
-  // To the application beside `gate`; `done` on the gate's process when it has answered.
+  // To the application beside `process`; `done` there when it has answered, which says whether the
+  // fenced resource let it.
   void ToApplication(const Process& process, const Request& request, uint64_t token,
-                     std::function<void()> done);
+                     std::function<void(bool applied)> done);
   // To the peer listener at `address`: a call, what follows it, and that the sender has gone.
   void Call(const std::string& address, PeerCall call);
   void Body(const std::string& address, PeerCall call);
   void Gone(const std::string& address, PeerCall call);
   void Reply(const PeerCall& call, PeerReply reply);
+  bool Lives(const std::string& address) const;  // whoever listens there, and is not stopped
   // Is the process stopped between the look at the permit and the act? Then it is frozen now, and
   // what it was about to do happens when it wakes.
   bool StopsBetween() { return random_.Below(400) == 0; }
@@ -60,12 +65,16 @@ class Traffic {
   void Send();
   void Arrive(const Request& request);
   TrueNs Work();
+  void Answered(const PeerCall& call, PeerReply reply);
+  // Does the connection to another gate break now? Both ends notice, each after a while.
+  bool Breaks(const std::string& address, const PeerCall& call);
   void AtPeer(const std::string& address, const PeerCall& call,
               std::function<void(SimGate&)> arrives);
 
   World& world_;
   base::Random random_;
-  TrueNs every_ = 0;  // mean time between two requests
+  base::Random breaks_;  // of Breaks alone
+  TrueNs every_ = 0;     // mean time between two requests
   std::deque<Request> requests_;
   Fence fence_;
 };

@@ -252,6 +252,23 @@ TEST_F(Acquiring, AnAcquisitionConfirmedLateRenewsFirstAndOpensOnSuccess) {
   EXPECT_EQ(Must<CasEffect>().purpose, CasEffect::Purpose::kRenew) << Effects();
 }
 
+// It waited for its first renewal's outcome until it was over; the read for that showed who has it.
+TEST_F(Acquiring, WhoHasItIsKnownFromAReadThatOutlivedAnUnopenedTerm) {
+  Start();
+  AnswerAbsent();
+  const MonoTime sent = now_;
+  Advance(timing().renew_interval + Duration::Millis(1));
+  const CasEffect taken = AnswerApplied();
+  now_ = sent + timing().ttl - timing().margin;  // it stood still
+  AnswerAmbiguous();
+  ASSERT_EQ(state(), State::kStandby);
+  const ReadEffect read = Must<ReadEffect>();
+  Record other = Other(taken.record.token + 1, 1);
+  Feed(ReadAnswer{read.op, ReadAnswer::Outcome::kRecord, other, MakeVersion(other), false, ""});
+  EXPECT_TRUE(Told(Notice::kObserved)) << Effects();
+  EXPECT_TRUE(None<CasEffect>()) << "competes on a version that it knows to be outdated";
+}
+
 TEST_F(Acquiring, AnAmbiguousAcquisitionIsReadAtOnceAndCountsFromItsOwnSending) {
   Start();
   AnswerAbsent();
