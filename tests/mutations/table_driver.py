@@ -46,7 +46,7 @@ DRIVER_MUTANTS = [
         (Edit(DRIVER, "  deadline_.StartAt(engine_.NextDeadline());\n",
               "  if (!deadline_.armed()) deadline_.StartAt(engine_.NextDeadline());\n"),),
         (r.SHUTS, r.FORCED_DRAIN, r.HOLDS_AGAIN, r.OUTAGE_INVISIBLE, r.TAKEN_IN_TIME, r.GRACE_OVER, r.DRAIN_FIRST,
-         r.LOSS_AT_ONCE, r.ONE_PERMIT, r.STOPS, r.AMBIGUOUS_READ)),
+         r.LOSS_AT_ONCE, r.ONE_PERMIT, r.STOPS, r.AMBIGUOUS_READ, r.LOST_TIME_RENEWS)),
     Mutant(
         "every process is taken for dead",
         "only a proven death lets a lease be taken at once",

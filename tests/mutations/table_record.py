@@ -30,7 +30,7 @@ REGISTER = [
         "a version is, or contains, the writer's process id, token and beat",
         (Edit(RECORD, "Version version = record.process_id;", "Version version;"),
          Edit(RECORD, 'version.append("/").append(std::to_string(record.token));', "")),
-        (r.TOKENS_RISE, r.ONE_PERMIT, r.LOSS_AT_ONCE)),
+        (r.TOKENS_RISE, r.ONE_PERMIT, r.LOSS_AT_ONCE, r.REGRESSION_TOLD)),
     Mutant(
         "the store counts versions again after it lost writes",
         "a version never repeats, even if a store loses writes and counts again from an older state",

@@ -48,7 +48,10 @@ class StartChecker final : public Checker {
   // True if this step shows that the holder is alive, and it matters.
   static bool NoteSight(const StepFact& f, Life& life) {
     if (!f.process.plan->options.fail_if_held || !life.looks) return false;
-    if (FirstEffect<lease::CasEffect>(f) != nullptr) life.looks = false;
+    if (FirstEffect<lease::CasEffect>(f) != nullptr) {  // it competes: that is decided
+      life.looks = false;
+      return false;
+    }
     const auto sight = SightOf(f.event);
     if (!sight || !f.answers_latest) return false;
     life.unsure = life.unsure || !f.answer_counts;
