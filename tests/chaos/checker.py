@@ -116,17 +116,24 @@ class Checker:
     def _order(self):
         """No request reaches an application under a lower token, or under the same of another
         process, after one under a higher had."""
-        late, seen, i = [], [], 0
+        late, seen, i, served = [], [], 0, set()
         highest, holder = 0, ""
+        after = {key: self.tokens.successors(key) for key in self.forgetful}
         for arrival in self.arrivals:
             while i < len(seen) and seen[i].arrived + GRAIN < arrival.arrived:
-                forgetful = (seen[i].token, seen[i].process) in self.forgetful
-                if seen[i].token > highest and not forgetful:
+                key = (seen[i].token, seen[i].process)
+                served.add(key)
+                if seen[i].token > highest and key not in self.forgetful:
                     highest, holder = seen[i].token, seen[i].process
                 i += 1
-            if (arrival.token, arrival.process) in self.forgetful:
-                # Of its token alone: in its own term and grant it must be like all others.
-                self.excused[FORGETFUL].add(arrival.id)
+            key = (arrival.token, arrival.process)
+            if key in self.forgetful:
+                # Of its token alone: in its own term and grant it must be like all others, and so
+                # toward those that came after it without another loss.
+                if after[key] & served:
+                    late.append(arrival)
+                else:
+                    self.excused[FORGETFUL].add(arrival.id)
             elif arrival.token < highest or (arrival.token == highest and
                                              arrival.process != holder):
                 late.append(arrival)
@@ -187,16 +194,17 @@ class Checker:
 
     def _logs_overlap(self):
         """One sidecar's gates are shut before another's open, unless it was stopped meanwhile."""
-        wrong, last = [], None
-        for term in self.evidence.terms:
-            if last is not None and last.shut > term.begin + 2 * LOG_GRAIN and \
-                    (term.token, term.process) not in self.forgetful and \
-                    (last.token, last.process) not in self.forgetful and \
-                    not self._stopped_until_noticed(last, term.begin):
-                wrong.append(f"{last} and {term}")
-            if last is None or term.shut > last.shut:
-                last = term
+        terms = self.evidence.terms
+        wrong = [f"{last} and {term}" for i, term in enumerate(terms) for last in terms[:i]
+                 if last.shut > term.begin + 2 * LOG_GRAIN and
+                 not self._one_is_forgetful(last, term) and
+                 not self._stopped_until_noticed(last, term.begin)]
         self._fault(wrong, "terms overlap in the sidecars' logs")
+
+    def _one_is_forgetful(self, last, term):
+        """And the store lost the record of the first before it gave out the second."""
+        return bool({(t.token, t.process) for t in (last, term)} & self.forgetful) and \
+            self.tokens.lost_between(last, term)
 
     def _stopped_until_noticed(self, term, since):
         """Its own word that it was over came late because it was stopped when the other began, and

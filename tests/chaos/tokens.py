@@ -25,12 +25,18 @@ class Tokens:
             before = next((t for t in reversed(terms[:i]) if t.token >= term.token), None)
             if before is None:
                 continue
-            if self._lost_between(before, term):
+            if self.lost_between(before, term):
                 self.forgetful.add((term.token, term.process))
             else:
                 self.wrong.append(f"{term} after {before}")
 
-    def _lost_between(self, before, after):
+    def successors(self, key):
+        """The terms that a forgetful one must not outlive: no loss lies between them."""
+        term = next(t for t in self._evidence.terms if (t.token, t.process) == key)
+        return {(t.token, t.process) for t in self._evidence.terms
+                if t.begin > term.begin and t.token > term.token and not self.lost_between(term, t)}
+
+    def lost_between(self, before, after):
         """By the store's own time of their writes, where it heard them."""
         granted = self._grants.get((before.token, before.process))
         since = before.begin - LOGGED_LATE if granted is None else granted - GRAIN

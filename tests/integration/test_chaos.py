@@ -222,6 +222,15 @@ def token_twice_by_the_logs_alone(r):
     r.journal[0]["store"], r.grants = "file", []
 
 
+def overlap_after_a_loss(r):
+    """Two that could not know, and serve at the same time: the loss was before both."""
+    lost_write(r)
+    r.acquire("s2", 2, "d" * 32, 19.7)
+    r.grant(19.7, 2, "d" * 32)
+    r.execute(19.75, "b", 2, "d" * 32, r.asked(19.75, "status_409", "-", 0), "BF")
+    r.execute(19.8, "a", 1, "c" * 32, r.asked(19.8, "status_409", "-", 0), "BF")
+
+
 def lower_token_than_it_held(r):
     """The store lost its writes, and the process that holds token 2 takes 1."""
     lost_write(r)
@@ -413,6 +422,8 @@ def nothing_served(r):
     (token_twice_after_one_loss, "did not raise the token"),
     (token_twice_after_a_loss_that_took_long, "did not raise the token"),
     (token_twice_by_the_logs_alone, "did not raise the token"),
+    (overlap_after_a_loss, "OVERLAP"),
+    (overlap_after_a_loss, "terms overlap"),
     (lower_token_than_it_held, "had held or seen"),
     (lower_token_than_it_saw, "had held or seen"),
     (finished_seconds_later, "OVERLAP"),
