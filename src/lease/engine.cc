@@ -444,8 +444,10 @@ void Engine::Core::AttemptFailed(const std::string& why) {
 void Engine::Core::RoundFailed() {
   ++failed_rounds_;
   round_fails_at_ = MonoTime::Never();
+  const bool at_once = next_attempt_at_ <= now_;  // lost time came in between
   next_attempt_at_ =
       Max(now_, round_end_) + timing_.renew_interval + Jitter(timing_.renew_interval / 8);
+  if (at_once) next_attempt_at_ = now_;
   round_end_ = Max(now_, round_end_) + timing_.budget;
   backoff_ = kBackoffMin;
   if (!std::exchange(at_risk_, true))

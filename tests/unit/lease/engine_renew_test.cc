@@ -370,6 +370,25 @@ TEST_F(Renewing, LostTimeHoldsAdmissionsAndCutsNothingUntilARenewalIsConfirmed) 
   EXPECT_EQ(Must<ValveEffect>().valve, Valve::kOpen);
 }
 
+TEST_F(Renewing, LostTimeRenewsAtOnceAlsoInTheInstantInWhichARoundFails) {
+  const MonoTime start = now_;
+  const auto fail = [this] {
+    while (!None<CasEffect>() || !None<ReadEffect>()) {
+      if (!None<CasEffect>()) AnswerAmbiguous();
+      if (!None<ReadEffect>()) AnswerReadFailed();
+    }
+  };
+  Hold();
+  for (fail(); !Told(Notice::kAtRisk); fail()) TickNext();
+  const MonoTime round_fails = now_;
+  now_ = start;
+  Hold();  // the same life, up to there
+  for (fail(); engine_->NextDeadline() < round_fails; fail()) TickNext();
+  now_ = round_fails;
+  Feed(LostTime{});
+  EXPECT_EQ(Must<CasEffect>().purpose, CasEffect::Purpose::kRenew) << Effects();
+}
+
 TEST_F(Renewing, AnAnswerToARequestSentBeforeLostTimeConfersNoPermit) {
   Hold();
   TickToRenewal();
