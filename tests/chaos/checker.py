@@ -271,9 +271,13 @@ class Checker:
                     "acknowledged lines were never executed by who answered: LOST")
 
     def _sequences(self):
-        seen = collections.Counter((a.token, a.process, a.sequence)
-                                   for a in self.evidence.executed if a.what == "B")
-        self._fault([key for key, count in seen.items() if count > 1],
+        """One request each. (A GET whose reused connection died without an answer goes again, as the
+        same request under the same triple; a POST that did would be found by _executions.)"""
+        stamped = collections.defaultdict(set)
+        for a in self.evidence.executed:
+            if a.what == "B":
+                stamped[a.token, a.process, a.sequence].add(a.id)
+        self._fault([key for key, ids in stamped.items() if len(ids) > 1],
                     "triples of token, process and sequence stamped more than one request")
 
     def _preconditions(self):
