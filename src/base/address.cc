@@ -14,11 +14,14 @@ Error Bad(std::string_view text, std::string_view why) {
 }
 
 // Hex digits, colons, dots, and a zone behind '%' ("fe80::1%eth0"). Whether it is one the resolver
-// decides; here it only must not read as something else when it is written again.
-bool LooksLikeIpv6(std::string_view host) {
+// decides; here it only must not read as something else when it is written again. IPv4 too: who
+// writes "[${POD_IP}]:8081" need not know which of the two a pod gets.
+bool LooksLikeIp(std::string_view host) {
   const std::string_view address = host.substr(0, host.find('%'));
-  return address.find(':') != std::string_view::npos &&
-         address.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
+  const bool v6 = address.find(':') != std::string_view::npos;
+  return !address.empty() &&
+         address.find_first_not_of(v6 ? "0123456789abcdefABCDEF:." : "0123456789.") ==
+             std::string_view::npos;
 }
 
 Result<Address> ParseUnix(std::string_view text, std::string_view path) {
@@ -55,7 +58,7 @@ Result<Address> ParseAddress(std::string_view text) {
     if (close == std::string_view::npos) return Bad(text, "\"]:port\" is missing");
     host = text.substr(1, close - 1);
     port = text.substr(close + 2);
-    if (!LooksLikeIpv6(host)) return Bad(text, "brackets are for IPv6 addresses only");
+    if (!LooksLikeIp(host)) return Bad(text, "brackets are for IP addresses only");
   } else {
     const size_t colon = text.find(':');
     if (colon == std::string_view::npos) return Bad(text, "the port is missing");

@@ -24,12 +24,19 @@ TEST(AddressTest, TheThreeFormsComeBackAsTheyWere) {
 }
 
 // "[unix]:80" was the host "unix", and written again the Unix socket "80".
-TEST(AddressTest, BracketsAreForIpv6Only) {
-  for (const std::string text : {"[unix]:80", "[localhost]:80", "[127.0.0.1]:80", "[*]:80", "[]:80",
+TEST(AddressTest, BracketsAreForIpAddressesOnly) {
+  for (const std::string text : {"[unix]:80", "[localhost]:80", "[cafe]:80", "[*]:80", "[]:80",
                                  "[[::1]:80", "[::1]]:80", "[::1]x]:80"}) {
     EXPECT_NE(Refusal(text), "") << text;
   }
-  EXPECT_NE(Refusal("[unix]:80").find("brackets are for IPv6"), std::string::npos);
+  EXPECT_NE(Refusal("[unix]:80").find("brackets are for IP addresses"), std::string::npos);
+}
+
+// "[${POD_IP}]:8081" is written for pods that may get either kind.
+TEST(AddressTest, AnIpv4AddressInBracketsIsOneWithout) {
+  const Result<Address> address = ParseAddress("[10.1.2.3]:80");
+  ASSERT_TRUE(address.ok()) << address.error().message;
+  EXPECT_EQ(address->ToString(), "10.1.2.3:80");
 }
 
 // "[x" was a host, and written again no address at all.
