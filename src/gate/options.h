@@ -9,7 +9,7 @@
 
 namespace leasehold::gate {
 
-enum class Type { kTcp, kHttp };
+enum class Type { kTcp, kHttp, kSqs };
 enum class StandbyPolicy {
   kRefuse,   // tcp: not listening
   kClose,    // tcp: accept and close at once
@@ -18,6 +18,18 @@ enum class StandbyPolicy {
   kForward,  // send to the holder's gate; hold while it is unknown or stepping down
 };
 enum class OnLoss { kCut, kFinish };
+enum class StandbySend { kReject, kPass };  // sqs: SendMessage and SendMessageBatch on a standby
+
+// An sqs gate's upstream: the service, not an address. Empty: the environment's or the profile's.
+struct SqsOptions {
+  std::string region;
+  std::string endpoint;  // "https://sqs.eu-central-1.amazonaws.com"
+  std::string profile;
+  StandbySend standby_send = StandbySend::kReject;
+  uint32_t max_polls = 1000;       // ReceiveMessage calls that wait at a time
+  uint32_t max_in_flight = 20000;  // messages received and not yet deleted, of all queues: beyond
+                                   // it nothing more is received
+};
 
 struct Options {
   std::string name;
@@ -57,6 +69,8 @@ struct Options {
       base::Duration::Seconds(3600);  // tcp and upgraded connections
   base::Duration upstream_idle_timeout = base::Duration::Seconds(30);  // pooled connections
   uint32_t upstream_idle_max = 128;                                    // pooled connections kept
+
+  SqsOptions sqs;
 
   bool forwards() const { return standby == StandbyPolicy::kForward; }
 };

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "loop/hmac.h"
+#include "crypto/digest.h"
 
 namespace leasehold::gate {
 namespace {
@@ -79,12 +79,12 @@ const std::string& PeerKey::HelloTo(std::string_view process_id) {
 PeerCheck PeerKey::Check(std::string_view text, bool* say) {
   *say = text.ends_with(kPeerSay);
   const std::string_view line = *say ? text.substr(0, text.size() - kPeerSay.size()) : text;
-  if (!welcome_.empty() && loop::EqualSecrets(line, welcome_)) return PeerCheck::kWelcome;
+  if (!welcome_.empty() && crypto::EqualSecrets(line, welcome_)) return PeerCheck::kWelcome;
   PeerHello hello;
   if (!ParsePeerHello(text, &hello)) return PeerCheck::kMalformed;
   // First, because a mac is over our gate's name: another's would look like a wrong secret.
   if (hello.gate != gate_) return PeerCheck::kOtherGate;
-  if (!secret_.empty() && !loop::EqualSecrets(hello.mac, Mac(hello.to, hello.from))) {
+  if (!secret_.empty() && !crypto::EqualSecrets(hello.mac, Mac(hello.to, hello.from))) {
     return PeerCheck::kWrongSecret;
   }
   if (hello.to != own_) return PeerCheck::kOtherProcess;
@@ -98,7 +98,7 @@ std::string PeerKey::Mac(std::string_view to, std::string_view from) const {
        {std::string_view(lease_), std::string_view(gate_), to, from}) {
     text.append(part).append("\n");
   }
-  return loop::HmacSha256Hex(secret_, text);
+  return crypto::HmacSha256Hex(secret_, text);
 }
 
 }  // namespace leasehold::gate

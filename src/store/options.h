@@ -33,11 +33,23 @@ struct RedisOptions {
   bool tls_verify = true;
 };
 
+struct DynamoDbOptions {
+  std::string table = "leasehold";  // with the key "pk" (string)
+  std::string region;               // empty: the environment's or the profile's
+  std::string endpoint;             // empty: the region's own
+  std::string profile;              // of the shared AWS files; empty: the environment's
+  base::Duration connect_timeout = base::Duration::Seconds(2);
+  base::Duration command_timeout =
+      base::Duration::Seconds(5);  // upper bound; a call's own time-out is usually less
+  bool create_table = false;       // for development: billed per request
+};
+
 struct Options {
-  std::string type = "file";  // "file" | "redis"
+  std::string type = "file";  // "file" | "redis" | "dynamodb"
   std::string prefix = "leasehold";
   FileOptions file;
   RedisOptions redis;
+  DynamoDbOptions dynamodb;
 };
 
 }  // namespace leasehold::store
