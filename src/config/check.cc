@@ -16,7 +16,7 @@ using base::FormatDuration;
 
 std::string TypeOf(std::string_view section, const Scope& scope) {
   if (section == "store") return scope.config->store.type;
-  if (section == "gate") return scope.gate->type == gate::Type::kTcp ? "tcp" : "http";
+  if (section == "gate") return std::string(gate::TypeName(scope.gate->type));
   return "";
 }
 
@@ -24,7 +24,7 @@ void WriteTable(std::string_view section, const Scope& scope, base::JsonWriter& 
   const std::string type = TypeOf(section, scope);
   for (const Option& option : Options()) {
     if (option.section != section) continue;
-    if (!option.applies_to.empty() && option.applies_to != type) continue;
+    if (!AppliesTo(option, type)) continue;
     out.Key(option.key);
     WriteValue(option, scope, out);
   }
@@ -106,8 +106,7 @@ std::string DescribeOption(const Option& option) {
                         : std::string(option.key) + " = " + std::string(option.default_text);
   out += "\n    " + std::string(KindName(option.kind));
   if (!option.range.empty()) out += ": " + Plain(option.range);
-  if (!option.applies_to.empty())
-    out += "; only for type = \"" + std::string(option.applies_to) + "\"";
+  if (!option.applies_to.empty()) out += "; only for type = " + TypesOf(option, " or ");
   if (option.secret) out += "; a secret";
   return out + "\n    " + std::string(option.why) + "\n";
 }

@@ -9,6 +9,7 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "config/aws_checks.h"
 #include "config/file_checks.h"
 #include "config/option_table.h"
 #include "config/option_value.h"
@@ -124,6 +125,7 @@ void CheckStore(Document& document) {
                    "must be 1 to 64 letters, digits, '.', '_', '-' or ':', not beginning with '.'");
   }
   if (options.type == "redis") CheckRedis(document);
+  if (options.type == "dynamodb") CheckDynamoDb(document);
   if (options.type != "file") return;
   if (options.file.dir.empty()) {
     document.Error(kStore, "file.dir", "must name a directory, like \"/var/lib/leasehold/store\"");
@@ -281,6 +283,7 @@ void CheckGate(Document& document, size_t index) {
   if (lease && !document.Broken(LeaseTable(*lease))) {
     CheckHold(document, index, document.config().leases[*lease]);
   }
+  if (gate.type == gate::Type::kSqs) CheckSqsGate(document, index);
   if (document.Broken(table)) return;
   CheckPeers(document, index);
   if (gate.standby == gate::StandbyPolicy::kHold && gate.max_held == 0) {
@@ -290,7 +293,8 @@ void CheckGate(Document& document, size_t index) {
     document.Warn(table, "max_held",
                   "lets nothing wait: a planned move then refuses what comes while it lasts");
   }
-  if (gate.upstream.kind == Address::Kind::kTcp && gate.upstream.port == 0) {
+  if (gate.type != gate::Type::kSqs && gate.upstream.kind == Address::Kind::kTcp &&
+      gate.upstream.port == 0) {
     document.Error(table, "upstream", "port 0 is no port to connect to; write the application's");
   }
   if (!gate.outbound && !gate.upstream.IsLoopback()) {

@@ -147,8 +147,7 @@ class Loader {
     LoadMembers(table, "", value, type, scope);
     for (const Option& option : Options()) {
       if (option.section != table.section || document_.Given(table, option.key)) continue;
-      const bool applies = option.applies_to.empty() || option.applies_to == type;
-      if (applies) Default(table, option, scope);
+      if (AppliesTo(option, type)) Default(table, option, scope);
     }
   }
 
@@ -218,14 +217,14 @@ class Loader {
   }
 
   void Inapplicable(const TableId& table, const Option& option, const std::string& type) {
-    const std::string of(option.applies_to);
+    const std::string of = TypesOf(option, " or ");
     if (table.section == "store") {
       document_.Warn(table, option.key,
-                     "has no effect with type = \"" + type + "\"; it is for \"" + of + "\"");
+                     "has no effect with type = \"" + type + "\"; it is for " + of);
     } else {
-      document_.Error(table, option.key,
-                      "has no effect on a gate of type = \"" + type + "\"; it is for \"" + of +
-                          "\"; leave it out");
+      document_.Error(
+          table, option.key,
+          "has no effect on a gate of type = \"" + type + "\"; it is for " + of + "; leave it out");
     }
   }
 

@@ -1,5 +1,6 @@
 #include "config/option_table.h"
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
 
@@ -46,8 +47,10 @@ using C = Config;
 using S = store::Options;
 using F = store::FileOptions;
 using R = store::RedisOptions;
+using Y = store::DynamoDbOptions;
 using L = lease::Options;
 using G = gate::Options;
+using Q = gate::SqsOptions;
 using H = health::Options;
 using A = admin::AdminOptions;
 using U = admin::SignalOptions;
@@ -73,9 +76,9 @@ const Option kOptions[] = {
      "ttl; empty: none",
      Of<&C::node, &NodeOptions::state_dir>},
 
-    {"store", "type", "", Kind::kWord, "\"file\"", "file|redis",
-     "where lease records live: file for instances on one host, redis across hosts",
-     Of<&C::store, &S::type>, "dynamodb|s3|etcd|kubernetes|quorum"},
+    {"store", "type", "", Kind::kWord, "\"file\"", "file|redis|dynamodb",
+     "where lease records live: file for instances on one host, redis or dynamodb across hosts",
+     Of<&C::store, &S::type>, "s3|etcd|kubernetes|quorum"},
     {"store", "prefix", "", Kind::kText, "\"leasehold\"", "",
      "goes before every name in the store, so that two teams' \"orders\" do not meet",
      Of<&C::store, &S::prefix>},
@@ -120,6 +123,26 @@ const Option kOptions[] = {
     {"store", "redis.tls_verify", "redis", Kind::kBoolean, "true", "",
      "false trusts any certificate: for experiments only",
      Of<&C::store, &S::redis, &R::tls_verify>},
+    {"store", "dynamodb.table", "dynamodb", Kind::kText, "\"leasehold\"", "",
+     "the table, whose only key is pk, a string", Of<&C::store, &S::dynamodb, &Y::table>},
+    {"store", "dynamodb.region", "dynamodb", Kind::kText, "\"\"", "",
+     "like eu-central-1; empty: AWS_REGION's, or the profile's",
+     Of<&C::store, &S::dynamodb, &Y::region>},
+    {"store", "dynamodb.endpoint", "dynamodb", Kind::kText, "\"\"", "",
+     "http:// or https://, host and port; empty: AWS_ENDPOINT_URL_DYNAMODB's, or the region's own",
+     Of<&C::store, &S::dynamodb, &Y::endpoint>},
+    {"store", "dynamodb.profile", "dynamodb", Kind::kText, "\"\"", "",
+     "of the shared AWS files, for credentials and region; empty: the usual chain of sources",
+     Of<&C::store, &S::dynamodb, &Y::profile>},
+    {"store", "dynamodb.connect_timeout", "dynamodb", Kind::kDuration, "\"2s\"", "10ms..1m",
+     "the longest a connection may take to come up, name and TLS included",
+     Of<&C::store, &S::dynamodb, &Y::connect_timeout>},
+    {"store", "dynamodb.command_timeout", "dynamodb", Kind::kDuration, "\"5s\"", "10ms..1m",
+     "the longest any call may take; a lease call's own renew_call_timeout is usually less",
+     Of<&C::store, &S::dynamodb, &Y::command_timeout>},
+    {"store", "dynamodb.create_table", "dynamodb", Kind::kBoolean, "false", "",
+     "make the table at start if it is missing, billed per request: for development",
+     Of<&C::store, &S::dynamodb, &Y::create_table>},
 
     {"lease", "name", "", Kind::kText, "", "",
      "what the instances compete for; the same name in all of them", Of<&L::name>},
@@ -166,16 +189,35 @@ const Option kOptions[] = {
 
     {"gate", "name", "", Kind::kText, "", "", "names the gate in metrics, events and logs",
      Of<&G::name>},
-    {"gate", "type", "", Kind::kWord, "\"http\"", "tcp|http",
-     "http: requests, one by one; tcp: any protocol, byte for byte", Of<&G::type>, "mqtt|sqs"},
+    {"gate", "type", "", Kind::kWord, "\"http\"", "tcp|http|sqs",
+     "http: requests, one by one; tcp: any protocol, byte for byte; sqs: the application's calls "
+     "to Amazon SQS",
+     Of<&G::type>, "mqtt"},
     {"gate", "lease", "", Kind::kText, "\"\"", "",
      "the lease that opens it; may be left out when there is one", Of<&G::lease>},
     {"gate", "listen", "", Kind::kAddress, "", "",
      "where clients connect: host:port, [v6]:port or unix:/path; port 0: any free one",
      Of<&G::listen>},
-    {"gate", "upstream", "", Kind::kAddress, "", "",
+    {"gate", "upstream", "http|tcp", Kind::kAddress, "", "",
      "the application; best where nobody can reach it past the gate: loopback or a Unix socket",
      Of<&G::upstream>},
+    {"gate", "upstream", "sqs", Kind::kText, "\"\"", "",
+     "SQS' endpoint, http:// or https://; empty: AWS_ENDPOINT_URL_SQS', or the region's own",
+     Of<&G::sqs, &Q::endpoint>},
+    {"gate", "region", "sqs", Kind::kText, "\"\"", "",
+     "like eu-central-1; empty: AWS_REGION's, or the profile's", Of<&G::sqs, &Q::region>},
+    {"gate", "profile", "sqs", Kind::kText, "\"\"", "",
+     "of the shared AWS files, for credentials and region; empty: the usual chain of sources",
+     Of<&G::sqs, &Q::profile>},
+    {"gate", "standby_send", "sqs", Kind::kWord, "\"reject\"", "reject|pass",
+     "SendMessage and SendMessageBatch while not holding: reject, so that SDKs try again, or pass",
+     Of<&G::sqs, &Q::standby_send>},
+    {"gate", "max_polls", "sqs", Kind::kInteger, "1000", "1..100000",
+     "ReceiveMessage calls that may wait at a time; more are throttled",
+     Of<&G::sqs, &Q::max_polls>},
+    {"gate", "max_in_flight", "sqs", Kind::kInteger, "20000", "1..1000000",
+     "messages received and not yet deleted or visible again; beyond it nothing more is received",
+     Of<&G::sqs, &Q::max_in_flight>},
     {"gate", "standby", "http", Kind::kWord, "\"reject\"", "||reject|hold|forward",
      "while not holding: reject with 503 at once, hold requests, bounded, until the lease comes, "
      "or "
@@ -185,19 +227,19 @@ const Option kOptions[] = {
      "while not holding: refuse (do not listen), close after accepting, hold connections, or "
      "forward them to the holder's gate",
      Of<&G::standby>},
-    {"gate", "peer_listen", "", Kind::kAddress, "\"\"", "",
+    {"gate", "peer_listen", "http|tcp", Kind::kAddress, "\"\"", "",
      "where other sidecars' traffic arrives; serves only while holding, never forwards; empty: "
      "none",
      Of<&G::peer_listen>},
-    {"gate", "advertise", "", Kind::kAddress, "\"\"", "",
+    {"gate", "advertise", "http|tcp", Kind::kAddress, "\"\"", "",
      "what the lease record tells other sidecars to connect to; port 0: peer_listen's; empty: "
      "peer_listen",
      Of<&G::advertise>},
-    {"gate", "peer_secret_file", "", Kind::kText, "\"\"", "",
+    {"gate", "peer_secret_file", "http|tcp", Kind::kText, "\"\"", "",
      "a file with the secret that this gate's sidecars share, so that nobody else speaks at "
      "peer_listen",
      Of<&G::peer_secret_file>},
-    {"gate", "on_loss", "", Kind::kWord, "\"cut\"", "cut|finish",
+    {"gate", "on_loss", "http|tcp", Kind::kWord, "\"cut\"", "cut|finish",
      "when the lease is lost: cut what is in flight, or let it finish (only where a fence protects "
      "the resource)",
      Of<&G::on_loss>},
@@ -214,33 +256,36 @@ const Option kOptions[] = {
      Of<&G::hold_timeout>},
     {"gate", "connect_timeout", "", Kind::kDuration, "\"2s\"", kTimeout,
      "connecting to the upstream", Of<&G::connect_timeout>},
-    {"gate", "tunnel_idle_timeout", "", Kind::kDuration, "\"1h\"", kPerhapsLong,
+    {"gate", "tunnel_idle_timeout", "http|tcp", Kind::kDuration, "\"1h\"", kPerhapsLong,
      "a TCP connection or WebSocket without a byte in either direction",
      Of<&G::tunnel_idle_timeout>},
-    {"gate", "buffer_bytes", "", Kind::kSize, "\"64KiB\"", "4KiB..16MiB",
+    {"gate", "buffer_bytes", "http|tcp", Kind::kSize, "\"64KiB\"", "4KiB..16MiB",
      "per connection and direction; beyond it the faster side is made to wait",
      Of<&G::buffer_bytes>},
-    {"gate", "head_bytes_max", "http", Kind::kSize, "\"16KiB\"", "1KiB..1MiB",
+    {"gate", "head_bytes_max", "http|sqs", Kind::kSize, "\"16KiB\"", "1KiB..1MiB",
      "request or response head; a larger request head is answered 431", Of<&G::head_bytes_max>},
-    {"gate", "target_bytes_max", "http", Kind::kSize, "\"8KiB\"", "64B..1MiB",
+    {"gate", "target_bytes_max", "http|sqs", Kind::kSize, "\"8KiB\"", "64B..1MiB",
      "request target; a longer one is answered 414", Of<&G::target_bytes_max>},
     {"gate", "body_bytes_max", "http", Kind::kSize, "\"0B\"", "",
      "request body; a larger one is answered 413; 0B: no limit", Of<&G::body_bytes_max>},
-    {"gate", "head_timeout", "http", Kind::kDuration, "\"10s\"", kTimeout,
+    {"gate", "body_bytes_max", "sqs", Kind::kSize, "\"8MiB\"", "1KiB..64MiB",
+     "request body; 1 MiB of messages, which is the most SQS takes, can be 6 MiB escaped",
+     Of<&G::body_bytes_max>},
+    {"gate", "head_timeout", "http|sqs", Kind::kDuration, "\"10s\"", kTimeout,
      "from a request's first byte to the end of its head; then 408", Of<&G::head_timeout>},
-    {"gate", "idle_timeout", "http", Kind::kDuration, "\"75s\"", kPerhapsLong,
+    {"gate", "idle_timeout", "http|sqs", Kind::kDuration, "\"75s\"", kPerhapsLong,
      "a client connection between two requests", Of<&G::idle_timeout>},
-    {"gate", "body_timeout", "http", Kind::kDuration, "\"30s\"", kTimeout,
+    {"gate", "body_timeout", "http|sqs", Kind::kDuration, "\"30s\"", kTimeout,
      "between two reads of a request body, then 408; a client that takes nothing of its answer for "
      "so long is cut",
      Of<&G::body_timeout>},
     {"gate", "response_timeout", "http", Kind::kDuration, "\"1m\"", kPerhapsLong,
      "until the application's answer begins, then 504; between two reads of it, then it is cut",
      Of<&G::response_timeout>},
-    {"gate", "upstream_idle_timeout", "http", Kind::kDuration, "\"30s\"", kPerhapsLong,
+    {"gate", "upstream_idle_timeout", "http|sqs", Kind::kDuration, "\"30s\"", kPerhapsLong,
      "a pooled connection to the application; keep it below the application's own keep-alive",
      Of<&G::upstream_idle_timeout>},
-    {"gate", "upstream_idle_max", "http", Kind::kInteger, "128", "0..100000",
+    {"gate", "upstream_idle_max", "http|sqs", Kind::kInteger, "128", "0..100000",
      "pooled connections kept; 0: a new one for each request", Of<&G::upstream_idle_max>},
 
     {"exec", "lease", "", Kind::kText, "\"\"", "",
@@ -339,10 +384,24 @@ std::span<const Option> Options() { return kOptions; }
 std::span<const std::string_view> Sections() { return kSections; }
 bool IsRepeated(std::string_view section) { return section == "lease" || section == "gate"; }
 
+bool AppliesTo(const Option& option, std::string_view type) {
+  if (option.applies_to.empty()) return true;
+  const std::vector<std::string_view> types = Words(option.applies_to);
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+std::string TypesOf(const Option& option, std::string_view between) {
+  std::string out;
+  for (const std::string_view type : Words(option.applies_to)) {
+    if (!out.empty()) out += between;
+    out.append("\"").append(type).append("\"");
+  }
+  return out;
+}
+
 const Option* FindOption(std::string_view section, std::string_view key, std::string_view type) {
   for (const Option& option : kOptions) {
-    const bool applies = option.applies_to.empty() || option.applies_to == type;
-    if (option.section == section && option.key == key && applies) return &option;
+    if (option.section == section && option.key == key && AppliesTo(option, type)) return &option;
   }
   return nullptr;
 }

@@ -54,7 +54,7 @@ using Slot = std::variant<std::string*, bool*, int*, uint32_t*, uint64_t*, doubl
 struct Option {
   std::string_view section;     // "store"
   std::string_view key;         // "redis.url"
-  std::string_view applies_to;  // type of store or gate; empty: all
+  std::string_view applies_to;  // types of store or gate, "http|tcp"; empty: all
   Kind kind = Kind::kText;
   std::string_view default_text;  // a TOML literal; empty: must be given
   std::string_view range;  // kWord: "a|b"; numbers, durations, sizes: "low..high"; empty: any
@@ -63,6 +63,10 @@ struct Option {
   std::string_view later = {};  // kWord: "a|b" that a later version brings
   bool secret = false;
 };
+
+bool AppliesTo(const Option& option, std::string_view type);
+// "\"http\" or \"tcp\"": the types that an option is for.
+std::string TypesOf(const Option& option, std::string_view between);
 
 std::span<const Option> Options();
 // "node", "store", "lease", ... in the order of sidecar.conf.

@@ -47,6 +47,8 @@ struct Host {
   std::function<void()> on_peer_doubt = nullptr;
   // The content of peer_secret_file; empty: none.
   std::string peer_secret = {};
+  // The longest a drain may take: what a gate asks of its upstream must fit into it.
+  base::Duration step_down_grace = base::Duration::Zero();
 };
 
 struct ValveChange {

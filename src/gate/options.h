@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/address.h"
 #include "base/time.h"
@@ -10,6 +11,7 @@
 namespace leasehold::gate {
 
 enum class Type { kTcp, kHttp, kSqs };
+std::string_view TypeName(Type type);  // "tcp", "http", "sqs"
 enum class StandbyPolicy {
   kRefuse,   // tcp: not listening
   kClose,    // tcp: accept and close at once
@@ -19,6 +21,10 @@ enum class StandbyPolicy {
 };
 enum class OnLoss { kCut, kFinish };
 enum class StandbySend { kReject, kPass };  // sqs: SendMessage and SendMessageBatch on a standby
+
+// Default of an sqs gate's body_bytes_max: 1 MiB of messages, which is the most SQS takes, grows to
+// three times that in a form, and to six where JSON escapes every byte.
+inline constexpr uint64_t kSqsBodyBytesMax = uint64_t{8} * 1024 * 1024;
 
 // An sqs gate's upstream: the service, not an address. Empty: the environment's or the profile's.
 struct SqsOptions {

@@ -48,12 +48,12 @@ class ConfigChoices {
 
   void Table(std::string_view section, size_t index) {
     std::string_view type;
-    if (section == "store") type = Below(2) == 0 ? "file" : "redis";
-    if (section == "gate") type = Below(2) == 0 ? "http" : "tcp";
+    if (section == "store") type = OneOf(kStores);
+    if (section == "gate") type = OneOf(kGates);
     if (!type.empty()) text_.append("type = \"").append(type).append("\"\n");
     for (const config::Option& option : config::Options()) {
       if (option.section != section || option.key == "type") continue;
-      if (!option.applies_to.empty() && option.applies_to != type) continue;
+      if (!config::AppliesTo(option, type)) continue;
       const bool must = option.default_text.empty();
       // Those of a lease and a gate depend on one another; most of the rest stand alone.
       const size_t seldom = section == "lease" ? 3 : section == "gate" ? 4 : 12;
@@ -120,6 +120,8 @@ class ConfigChoices {
     return std::string(OneOf(kTexts));
   }
 
+  static constexpr std::string_view kStores[] = {"file", "redis", "dynamodb"};
+  static constexpr std::string_view kGates[] = {"http", "tcp", "sqs"};
   static constexpr std::string_view kNumbers[] = {"0.001", "0", "0.05", "0.0123", "0.0499", "1e-9"};
   static constexpr std::string_view kSizes[] = {"64KiB", "1KiB",  "4KiB", "64B",
                                                 "1MiB",  "16MiB", "0B"};

@@ -74,7 +74,7 @@ class SidecarConfTest : public ::testing::Test {
   static const Option* RowOf(const FileOption& option) {
     for (const Option& row : Options()) {
       if (row.section != option.section || row.key != option.key) continue;
-      if (row.applies_to.empty() || option.section == "store" || row.applies_to == option.type) {
+      if (option.section == "store" || AppliesTo(row, option.type)) {
         return &row;
       }
     }
@@ -110,9 +110,9 @@ TEST_F(SidecarConfTest, HasEveryOptionOfTheTable) {
 }
 
 TEST_F(SidecarConfTest, EachGateTypeShowsAllOfItsOptions) {
-  for (const std::string type : {"http", "tcp"}) {
+  for (const std::string type : {"http", "tcp", "sqs"}) {
     for (const Option& row : Options()) {
-      if (row.section != "gate" || (!row.applies_to.empty() && row.applies_to != type)) continue;
+      if (row.section != "gate" || !AppliesTo(row, type)) continue;
       bool found = false;
       for (const FileOption& option : options_) {
         found = found || (option.section == "gate" && option.type == type && option.key == row.key);
@@ -154,7 +154,7 @@ TEST_F(SidecarConfTest, LoadsWithEveryCommentedOptionTakenIn) {
   const LoadResult result =
       LoadText(all, "all.conf", [](const char*) -> const char* { return nullptr; });
   EXPECT_TRUE(result.errors.empty()) << result.errors[0].ToString();
-  EXPECT_EQ(result.config.gates.size(), 2u);
+  EXPECT_EQ(result.config.gates.size(), 3u);
 }
 
 // What the table sets for an option that is not given.
@@ -166,6 +166,7 @@ TEST(OptionTableTest, DefaultsAreThoseOfTheRoomsOptions) {
     Config set = plain;
     gate::Options gate_plain;
     if (row.applies_to == "tcp") gate_plain.standby = gate::StandbyPolicy::kRefuse;
+    if (row.applies_to == "sqs") gate_plain.body_bytes_max = gate::kSqsBodyBytesMax;
     gate::Options gate_set = gate_plain;
     const Scope scope{&set, &set.leases[0], &gate_set};
     const Scope untouched{&plain, &plain.leases[0], &gate_plain};
