@@ -136,7 +136,8 @@ void LeaseReport::MakeCounters() {
   using Outcome = store::CasResult::Outcome;
   for (const Outcome outcome :
        {Outcome::kApplied, Outcome::kConflict, Outcome::kAmbiguous, Outcome::kRefused}) {
-    Counter(kRenewals.name, kRenewals.help, {{"result", std::string(CasOutcomeName(outcome))}});
+    renewals_[static_cast<size_t>(outcome)] = &Counter(
+        kRenewals.name, kRenewals.help, {{"result", std::string(CasOutcomeName(outcome))}});
   }
 }
 
@@ -197,7 +198,7 @@ void LeaseReport::CountNotice(const lease::NoticeEffect& effect) {
 
 void LeaseReport::CountRenewal(store::CasResult::Outcome outcome, base::Duration took) {
   renew_seconds_.Observe(took.seconds());
-  Counter(kRenewals.name, kRenewals.help, {{"result", std::string(CasOutcomeName(outcome))}}).Add();
+  renewals_[static_cast<size_t>(outcome)]->Add();
 }
 
 void LeaseReport::TellGate(const std::string& gate, const lease::ValveEffect& effect) {

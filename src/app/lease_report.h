@@ -3,6 +3,7 @@
 // Owned by LeaseDriver.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "base/time.h"
@@ -43,6 +44,7 @@ class LeaseReport {
   const lease::Identity identity_;
   observe::Histogram& renew_seconds_;
   observe::Histogram& takeover_seconds_;
+  std::array<observe::Counter*, 4> renewals_{};  // by CasResult::Outcome
   std::string write_trouble_;
   std::string store_trouble_;
 };
