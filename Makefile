@@ -33,7 +33,7 @@ help:
 	@echo "make clean     remove what was built"
 
 deps:
-	@.ci/deps build test helm check coverage bench fuzz
+	@.ci/deps build test aws helm check coverage bench fuzz
 
 # One build folder for the program and the tests: the rooms are compiled once, optimised, for both.
 build:
@@ -42,8 +42,9 @@ build:
 	@cmake --build build --parallel $(JOBS) --target leasehold
 	@echo "built build/leasehold"
 
+# Emulators and clients of AWS' services are fetched, some 60 MB, into build/tools/aws.
 test:
-	@.ci/deps build test
+	@.ci/deps build test aws
 	@cmake -S . -B build -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DLEASEHOLD_TESTS=ON $(CMAKE_ARGS)
 	@cmake --build build --parallel $(JOBS)
 	@$(PYTHON) tests/run.py --build build --jobs $(JOBS)
@@ -55,7 +56,7 @@ helm-test: build
 
 # Fewer seeds of the simulator: they are many times slower so, and differ in what they meet, not in what they execute.
 asan:
-	@.ci/deps build test helm
+	@.ci/deps build test aws helm
 	@cmake -S . -B build-asan -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
 	  -DLEASEHOLD_SANITIZE=ON -DLEASEHOLD_TESTS=ON -DLEASEHOLD_SEEDS=500 $(CMAKE_ARGS)
 	@cmake --build build-asan --parallel $(JOBS)

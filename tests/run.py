@@ -50,6 +50,7 @@ class Count:
 def environment(arguments, results):
     env = dict(os.environ, LEASEHOLD_BIN=str(arguments.build / "leasehold"),
                LEASEHOLD_JOBS=str(arguments.jobs), PYTHONDONTWRITEBYTECODE="1")
+    env.setdefault("LEASEHOLD_AWS_TOOLS", str(ROOT / "build" / "tools" / "aws"))
     for name in ("http_proxy", "HTTP_PROXY"):   # every test speaks to loopback
         env.pop(name, None)
     if arguments.sanitized:

@@ -15,6 +15,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+from harness import aws_tools  # noqa: E402
 from harness.app import App, TcpEcho  # noqa: E402
 from harness.client import Client  # noqa: E402
 from harness.fault_proxy import FaultProxy  # noqa: E402
@@ -34,6 +35,7 @@ NEEDED = {
 def pytest_sessionstart(session):
     missing = [f"{name} is missing; get it with: {how}"
                for name, how in NEEDED.items() if shutil.which(name) is None]
+    missing += aws_tools.missing()
     if not os.access(binary(), os.X_OK):
         missing.append(f"the program {binary()} is missing; build it with: make build, "
                        "or name another in LEASEHOLD_BIN")
