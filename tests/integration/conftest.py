@@ -18,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from harness import aws_tools  # noqa: E402
 from harness.app import App, TcpEcho  # noqa: E402
 from harness.client import Client  # noqa: E402
+from harness.dynalite import Dynalite  # noqa: E402
 from harness.fault_proxy import FaultProxy  # noqa: E402
 from harness.redis import Redis  # noqa: E402
 from harness.sanitizer_fixtures import no_sanitizer_report, sanitizer_reports  # noqa: E402, F401
@@ -66,6 +67,19 @@ def redis_server(things, tmp_path):
 
 
 @pytest.fixture
+def dynalite(things, tmp_path):
+    """dynalite(persist=False, name="dynalite") -> Dynalite, running, with the table."""
+    return _factory(things, lambda persist=False, name="dynalite":
+                    Dynalite(tmp_path / name, persist=persist))
+
+
+@pytest.fixture(params=["redis", "dynamodb"])
+def store_server(request):
+    """store_server(persist=False) -> a store that is a server: the same test on each kind."""
+    return request.getfixturevalue({"redis": "redis_server", "dynamodb": "dynalite"}[request.param])
+
+
+@pytest.fixture
 def sidecar(things, tmp_path):
     """sidecar(node, store, gates=[...], lease={...}, more={...}) -> Sidecar, not started."""
     return _factory(things, lambda node, store, **options:
@@ -91,8 +105,8 @@ def client(things):
 
 @pytest.fixture
 def fault_proxy(things):
-    """fault_proxy(redis) -> FaultProxy before that redis."""
-    return _factory(things, lambda redis: FaultProxy(redis.port))
+    """fault_proxy(store) -> FaultProxy before that Redis or Dynalite."""
+    return _factory(things, lambda store: FaultProxy(store.port, store.protocol))
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
-"""A TCP proxy between a sidecar and redis that understands RESP, so that faults hit what they mean:
-this write's answer, not whatever bytes come next. It keeps a log of every command and answer."""
+"""A TCP proxy between a sidecar and a store that understands what they say to each other, so that
+faults hit what they mean: this write's answer, not whatever bytes come next. It keeps a log of every
+command and answer. Redis by itself; another store's way of talking is a protocol (dynamo_wire.py)."""
 
 import collections
 import queue
@@ -7,7 +8,7 @@ import socket
 import threading
 import time
 
-from .resp import LeaseCommand, RespParser, encode
+from .resp import RedisProtocol
 
 # What a rule may do with a command it matches:
 STALL_REPLY = "stall_reply"    # the server does it; from its answer on nothing comes back here
@@ -58,14 +59,16 @@ def is_lease_read(command):
 def is_renewal(command):
     """A write under the holder's own record; releases and acquisitions are not meant."""
     return command.is_write and command.state == "held" and \
-        command.words[4].startswith(f"{command.process_id}/{command.token}/")
+        command.expected_version.startswith(f"{command.process_id}/{command.token}/")
 
 
 class FaultProxy:
-    """Listens on a port of its own. .url is what a sidecar's redis.url takes."""
+    """Listens on a port of its own; a Sidecar takes it for the store it stands before."""
 
-    def __init__(self, port):
+    def __init__(self, port, protocol=RedisProtocol()):
         self._server_port = port
+        self.protocol = protocol
+        self.environment = protocol.environment
         self._lock = threading.RLock()
         self._rules = []
         # Callable -> seconds, asked per answer. Answers that wait overlap, as on a long road; their
@@ -82,7 +85,10 @@ class FaultProxy:
 
     @property
     def url(self):
-        return f"redis://127.0.0.1:{self.port}/0"
+        return self.protocol.url("127.0.0.1", self.port)
+
+    def store_options(self):
+        return self.protocol.store_options(self.url)
 
     # ---- faults ----
 
@@ -171,11 +177,12 @@ class FaultProxy:
 
 
 class _Pipe:
-    """One connection: a thread per direction, and one that sends answers when they are due. Redis
-    answers in order, so the answers' fates wait in a queue, one per command."""
+    """One connection: a thread per direction, and one that sends answers when they are due. Servers
+    answer in order, so the answers' fates wait in a queue, one per command."""
 
     def __init__(self, proxy, client, server):
         self._proxy = proxy
+        self._protocol = proxy.protocol
         self._client = client
         self._server = server
         for each in (client, server):
@@ -184,7 +191,7 @@ class _Pipe:
         self._lock = threading.Lock()
         self._subscribed = False
         self._stalled = False  # a TCP stream with a hole does not exist: it stands still instead
-        self._due = queue.Queue()  # (time, bytes, Logged or None); None ends it
+        self._due = queue.Queue()  # (time, bytes or None: an end in order, Logged or None); None ends it
 
     def start(self):
         for target in (self._requests, self._replies, self._answers):
@@ -197,13 +204,13 @@ class _Pipe:
         self._proxy.forget(self)
 
     def _requests(self):
-        parser = RespParser()
+        parser = self._protocol.parser()
         try:
             while data := self._client.recv(65536):
                 if self._proxy.swallows():
                     continue
-                for words, raw in parser.feed(data):
-                    self._command(LeaseCommand([str(w) for w in words]), raw)
+                for value, raw in parser.feed(data):
+                    self._command(self._protocol.command(value), raw)
         except (OSError, AssertionError):
             pass
         self.reset()
@@ -211,7 +218,7 @@ class _Pipe:
     def _command(self, command, raw):
         logged = Logged(time.time(), command)
         self._proxy.log.append(logged)
-        if command.name.endswith("SUBSCRIBE"):
+        if self._protocol.is_subscription(command):
             self._subscribed = True
         rule = self._proxy.rule_for(command)
         if rule is not None:
@@ -223,16 +230,26 @@ class _Pipe:
             if rule.action == SWALLOW:
                 self._stalled = True
                 return
+            if rule.action == ANSWER and self._protocol.placeholder is None:
+                if rule.after is not None:
+                    rule.after()
+                self._send_later(rule.reply, logged)  # nothing else is out on this connection
+                return
             if rule.action == ANSWER:
-                raw = encode("ECHO", "x")  # keeps the order of answers; its own is replaced
+                raw = self._protocol.placeholder  # keeps the order of answers; its own is replaced
         with self._lock:
             self._fates.append((rule, logged))
         self._server.sendall(raw)
 
     def _replies(self):
-        parser = RespParser()
+        parser = self._protocol.parser()
         try:
-            while data := self._server.recv(65536):
+            while True:
+                data = self._server.recv(65536)
+                if not data and self._protocol.ends_in_order:
+                    return self._send_later(None, None)
+                if not data:
+                    break
                 if self._proxy.swallows():
                     continue
                 if self._subscribed:
@@ -271,10 +288,13 @@ class _Pipe:
                 time.sleep(max(0.0, due - time.monotonic()))  # the fault itself
                 if self._stalled or self._proxy.swallows():
                     continue
+                if raw is None:
+                    break
                 if logged is not None:
                     logged.answered_at = time.time()
                     logged.answer_passed = True
                 self._client.sendall(raw)
+            self._client.shutdown(socket.SHUT_WR)
         except OSError:
             self.reset()
 

@@ -4,13 +4,16 @@ import shlex
 import threading
 
 from .process import Process, free_port
-from .resp import LeaseCommand, RespClient
+from .resp import LeaseCommand, RedisProtocol, RespClient
 from .wait import wait_for
 
 START_ATTEMPTS = 5  # a port taken between bind 0 and the server's own bind
 
 
 class Redis:
+    protocol = RedisProtocol()
+    environment = protocol.environment
+
     def __init__(self, directory, *options, persist=False, host="127.0.0.1", wrap=()):
         """`persist`: append-only file with an fsync per write, so that a restart forgets nothing.
         `host`: where it listens. `wrap`: a command before its own."""
@@ -53,7 +56,10 @@ class Redis:
 
     @property
     def url(self):
-        return f"redis://{self.host}:{self.port}/0"
+        return self.protocol.url(self.host, self.port)
+
+    def store_options(self):
+        return self.protocol.store_options(self.url)
 
     @property
     def process(self):

@@ -108,6 +108,7 @@ class LeaseCommand:
         self.is_write = script and len(words) > 6
         self.is_probe = name == "SET"
         self.name = name
+        self.expected_version = words[4] if self.is_write else ""
         self.record = dict(zip(words[6::2], words[7::2])) if self.is_write else {}
 
     @property
@@ -121,3 +122,31 @@ class LeaseCommand:
     @property
     def state(self):
         return self.record.get("state", "")
+
+
+class RedisProtocol:
+    """What a FaultProxy must know of redis."""
+
+    environment = {}
+    parser = RespParser
+    placeholder = encode("ECHO", "x")
+    ends_in_order = False  # redis closes nothing by itself
+    # Each is an answer to a write that nobody could expect.
+    unknown_answers = {"error": b"-WEIRD nobody knows this error\r\n", "other_kind": b":42\r\n",
+                       "nothing": b"$-1\r\n"}
+
+    @staticmethod
+    def url(host, port):
+        return f"redis://{host}:{port}/0"
+
+    @staticmethod
+    def store_options(url):
+        return {"type": "redis", "redis.url": url}
+
+    @staticmethod
+    def command(value):
+        return LeaseCommand([str(word) for word in value])
+
+    @staticmethod
+    def is_subscription(command):
+        return command.name.endswith("SUBSCRIBE")

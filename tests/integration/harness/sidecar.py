@@ -46,8 +46,8 @@ class Answer:
 class Sidecar:
     """Made stopped; start() runs it. start() again after an end is a new process of the same node.
 
-    directory: scratch of this instance. node: node id. store: [store] options, or a Redis or a
-    FaultProxy (then redis there), or a path (then the file store there). lease: [[lease]] options
+    directory: scratch of this instance. node: node id. store: [store] options, or a server of
+    the harness or a FaultProxy (then that one), or a path (then the file store there). lease: [[lease]] options
     over the test defaults (one lease "app", ttl 2 s, grace 1 s, hold-off 2 s); `leases` instead for
     several. gates: [[gate]] options each; "listen" is port 0 unless given. more: other tables, as
     {"app": {...}, "node": {...}, "admin": {...}, "signal": {...}}.
@@ -58,7 +58,7 @@ class Sidecar:
         self.directory = directory
         self.directory.mkdir(parents=True, exist_ok=True)
         self.node = node
-        self.env = env or {}
+        self.env = {**getattr(store, "environment", {}), **(env or {})}
         self.config_path = directory / "sidecar.conf"
         self.log_path = directory / "sidecar.log"
         self.log_path.touch()
@@ -98,8 +98,8 @@ class Sidecar:
     def _store(store):
         if isinstance(store, dict):
             return store
-        if hasattr(store, "url"):
-            return {"type": "redis", "redis.url": store.url}
+        if hasattr(store, "store_options"):
+            return store.store_options()
         return {"type": "file", "file.dir": str(store)}
 
     # ---- life ----
