@@ -35,7 +35,7 @@ struct Request {
   std::string_view method;
   std::string_view path = "/";          // as in the request line: percent-encoded
   std::string_view query;               // as in the request line, without "?"
-  std::span<const Header> headers;      // all of them are signed; Host must be among them
+  std::span<const Header> headers;      // Host must be among them
   std::string_view payload_sha256_hex;  // of the body; or kUnsignedPayload (S3)
   PathForm path_form = PathForm::kOthers;
 };
@@ -47,27 +47,32 @@ struct Scope {
 };
 
 // The headers to add: X-Amz-Date, X-Amz-Security-Token if the key has one (both signed),
-// X-Amz-Content-Sha256 (signed) for S3, and Authorization, which comes last.
-// `unix_seconds` is the service's time as far as we know it.
+// X-Amz-Content-Sha256 (signed) for S3 and for an unsigned payload, and Authorization, which comes
+// last. Signed are besides those of the request's headers that may be (MayBeSigned); the others are
+// as if they were not there. Whoever passes a client's headers on drops those that IsSignature
+// names, or they would be there twice. `unix_seconds` is the service's time as far as we know it.
 std::vector<Header> Sign(const Request& request, const Scope& scope, const Key& key,
                          int64_t unix_seconds);
 
-// The steps, for tests and for whoever must explain a refused signature.
+// The steps, for tests and for whoever must explain a refused signature. CanonicalRequest takes all
+// headers that it is given, which are then those that were signed, the added ones too.
 std::string CanonicalRequest(const Request& request);
 std::string StringToSign(std::string_view canonical_request, const Scope& scope,
                          int64_t unix_seconds);
 
 // May a header of this name be signed? Not those that hops add, drop or change (Connection,
-// Expect, Transfer-Encoding, User-Agent, Via, X-Forwarded-*, X-Amzn-Trace-Id, ...).
+// Content-Length, Expect, Transfer-Encoding, User-Agent, Via, X-Forwarded-*, X-Amzn-Trace-Id, ...).
 bool MayBeSigned(std::string_view name);
 // Is it one of those by which a client signed for somebody else, which go when a request is signed
 // anew: Authorization, X-Amz-Date, X-Amz-Security-Token, X-Amz-Content-Sha256?
 bool IsSignature(std::string_view name);
 
-// "20150830T123600Z"; and back, for what a service says of its clock.
+// "20150830T123600Z" (a time before 1970 or after 9999 becomes the nearest in between); and back,
+// for what a service says of its clock.
 std::string FormatAmzDate(int64_t unix_seconds);
 std::optional<int64_t> ParseAmzDate(std::string_view text);
-// An HTTP Date header ("Sun, 06 Nov 1994 08:49:37 GMT", RFC 9110 5.6.7, IMF-fixdate only).
+// An HTTP Date header ("Sun, 06 Nov 1994 08:49:37 GMT", RFC 9110 5.6.7, IMF-fixdate only; the
+// weekday must be the date's).
 std::optional<int64_t> ParseHttpDate(std::string_view text);
 
 }  // namespace leasehold::proto::sigv4
