@@ -20,9 +20,12 @@ from harness.app import App, TcpEcho  # noqa: E402
 from harness.client import Client  # noqa: E402
 from harness.dynalite import Dynalite  # noqa: E402
 from harness.fault_proxy import FaultProxy  # noqa: E402
+from harness.local_sqs import LocalSqs  # noqa: E402
+from harness.moto import Moto  # noqa: E402
 from harness.redis import Redis  # noqa: E402
 from harness.sanitizer_fixtures import no_sanitizer_report, sanitizer_reports  # noqa: E402, F401
 from harness.sidecar import Sidecar, binary  # noqa: E402
+from harness.strict_sqs import StrictSqs  # noqa: E402
 
 # What the tests need beside the program, and how one gets it. Nothing is skipped for want of it.
 NEEDED = {
@@ -34,6 +37,8 @@ NEEDED = {
 
 
 def pytest_sessionstart(session):
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]  # no test uses, or asks, what this machine may use
     missing = [f"{name} is missing; get it with: {how}"
                for name, how in NEEDED.items() if shutil.which(name) is None]
     missing += aws_tools.missing()
@@ -77,6 +82,24 @@ def dynalite(things, tmp_path):
 def store_server(request):
     """store_server(persist=False) -> a store that is a server: the same test on each kind."""
     return request.getfixturevalue({"redis": "redis_server", "dynamodb": "dynalite"}[request.param])
+
+
+@pytest.fixture
+def local_sqs(things, tmp_path):
+    """local_sqs(queues=[...]) -> LocalSqs, running."""
+    return _factory(things, lambda **options: LocalSqs(tmp_path / "local_sqs", **options))
+
+
+@pytest.fixture
+def moto(things, tmp_path):
+    """moto(queues=[...], checking=False) -> Moto, running; `checking` verifies signatures."""
+    return _factory(things, lambda **options: Moto(tmp_path / "moto", **options))
+
+
+@pytest.fixture
+def strict_sqs(things):
+    """strict_sqs(queues=[...]) -> StrictSqs, serving in this process."""
+    return _factory(things, StrictSqs)
 
 
 @pytest.fixture

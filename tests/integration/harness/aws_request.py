@@ -11,10 +11,11 @@ from urllib.parse import parse_qsl, quote, urlencode
 REGION = "eu-central-1"
 KEY, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"  # AWS' own documented example
 
-# For every process that is to find these credentials and nothing of the machine's own.
+# For every process that is to find these credentials and nothing of the machine's own (conftest.py has
+# taken the variables that this does not name out of ours).
 ENVIRONMENT = {
-    "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_SESSION_TOKEN": "",
-    "AWS_REGION": REGION, "AWS_DEFAULT_REGION": REGION, "AWS_PROFILE": "",
+    "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
+    "AWS_REGION": REGION, "AWS_DEFAULT_REGION": REGION,
     "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
     "AWS_EC2_METADATA_DISABLED": "true",
 }
