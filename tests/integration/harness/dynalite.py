@@ -4,7 +4,7 @@ proxy that writes down what it carried out, since it keeps no such log itself.""
 
 from . import aws_request
 from .aws_tools import tool
-from .dynamo_wire import TABLE, DynamoProtocol, plain
+from .dynamo_wire import TABLE, DynamoProtocol, item_of, record_of
 from .fault_proxy import FaultProxy
 from .process import Process, free_port
 from .wait import wait_for
@@ -90,15 +90,12 @@ class Dynalite:
 
     def record(self, name="app"):
         """The lease record as a dict, {} if there is none."""
-        return {k: plain(v) for k, v in self.item(name).items() if k != "pk"}
+        return record_of({k: v for k, v in self.item(name).items() if k != "pk"})
 
     def write_record(self, name="app", **fields):
-        """Sets these fields of the record, in the types they have there."""
-        item = self.item(name)
-        for key, value in fields.items():
-            kind = next(iter(item.get(key, {"S": None})))
-            item[key] = {kind: str(value)}
-        put = self.call("PutItem", {"TableName": TABLE, "Item": {**item, **self._key(name)}})
+        """Sets these fields of the record."""
+        item = {**self.item(name), **item_of({**self.record(name), **fields}), **self._key(name)}
+        put = self.call("PutItem", {"TableName": TABLE, "Item": item})
         assert put.status == 200, put
 
     def delete_record(self, name="app"):

@@ -7,13 +7,29 @@ from . import aws_request
 from .http_messages import HttpParser, answer
 
 TABLE = "leasehold"
-VERSION = re.compile(r"[0-9a-f]{32}/\d+/\d+")
+NUMBERS = {"format", "ttl_ms", "acquired_at_unix_ms"}   # all else is a string, tokens and beats too
+SET = re.compile(r"(#\w+) = (:\w+)")
 
 
-def plain(value):
-    """An attribute value as text: {"S": "x"} -> "x"; maps as dicts."""
-    kind, content = next(iter(value.items()))
-    return {k: plain(v) for k, v in content.items()} if kind == "M" else content
+def record_of(item):
+    """An item's attributes as redis' adapter names them: {"token": {"S": "1"}} -> {"token": "1"}."""
+    record = {}
+    for name, value in item.items():
+        kind, content = next(iter(value.items()))
+        if name == "peers":
+            record.update({f"peer:{gate}": address["S"] for gate, address in content.items()})
+        elif kind in ("S", "N"):
+            record[name] = content
+    return record
+
+
+def item_of(record):
+    """The other way."""
+    item = {name: {"N" if name in NUMBERS else "S": str(value)} for name, value in record.items()
+            if not name.startswith("peer:")}
+    peers = {name.partition(":")[2]: {"S": address} for name, address in record.items()
+             if name.startswith("peer:")}
+    return {**item, **({"peers": {"M": peers}} if peers else {})}
 
 
 class DynamoCommand:
@@ -25,14 +41,21 @@ class DynamoCommand:
         self.body = message.json()
         self.words = [self.name, message.body]
         self.is_read = self.name == "GetItem"
-        self.is_write = self.name == "PutItem" and "ConditionExpression" in self.body
-        self.is_probe = False
-        self.record = {k: plain(v) for k, v in self.body["Item"].items()} if self.is_write else {}
+        self.is_write = self.name == "UpdateItem" and "UpdateExpression" in self.body
+        self.is_probe = self.name == "UpdateItem" and not self.is_write
+        self.record = self._record() if self.is_write else {}
         self.expected_version = self._expected_version() if self.is_write else ""
 
+    def _record(self):
+        names = self.body.get("ExpressionAttributeNames", {})
+        values = self.body.get("ExpressionAttributeValues", {})
+        return record_of({names[name]: values[value] for name, value in
+                          SET.findall(self.body["UpdateExpression"])})
+
     def _expected_version(self):
-        values = [plain(v) for v in self.body.get("ExpressionAttributeValues", {}).values()]
-        return next((v for v in values if isinstance(v, str) and VERSION.fullmatch(v)), "")
+        values = self.body.get("ExpressionAttributeValues", {})
+        was = [values.get(f":was_{name}", {}).get("S") for name in ("process_id", "token", "beat")]
+        return "" if None in was else "/".join(was)
 
     @property
     def token(self):
@@ -53,6 +76,7 @@ class DynamoProtocol:
     environment = aws_request.ENVIRONMENT
     parser = HttpParser
     placeholder = None
+    pushes = False
     ends_in_order = True   # servers end kept connections
     unknown_answers = {
         "error": answer(500, b"<html>nobody knows this error</html>", [("Content-Type", "text/html")]),

@@ -10,12 +10,11 @@ import socket
 import threading
 import time
 
-from . import aws_request, sqs_wire, strict_queue
+from . import aws_request, sigv4_verify, sqs_wire, strict_queue
 from .sqs_wire import SqsError
 
 ACCOUNT = "000000000000"
 MAX_WAIT_SECONDS = 20
-SIGNING_SECONDS_MAX = 300   # how far a signature's time may be from the service's
 
 
 class SqsRequest:
@@ -156,7 +155,7 @@ class StrictSqs:
         return status, body, [("Content-Type", kind), *headers]
 
     def _check_signature(self, request):
-        refusal = verify(request, self.credentials, time.time() + self.skew)
+        refusal = refusal_of(request, self.credentials, time.time() + self.skew)
         if refusal is not None:
             raise SqsError(*refusal, 403)
 
@@ -304,12 +303,33 @@ class StrictSqs:
             e.get("ReceiptHandle"), int(e["VisibilityTimeout"]), time.monotonic()))
 
 
-def verify(request, credentials, now):
-    """None, or (code, message) of what is wrong with a request's signature."""
-    authorization = request.header("Authorization")
-    if not authorization.startswith("AWS4-HMAC-SHA256 "):
-        return "MissingAuthenticationToken", "Request is missing Authentication Token"
-    return None
+# What a service says to each kind of finding, in JSON and in Query; to all others as to a mismatch.
+MISMATCH = ("InvalidSignatureException", "SignatureDoesNotMatch")
+REFUSALS = {sigv4_verify.MISSING: ("MissingAuthenticationTokenException", "MissingAuthenticationToken"),
+            sigv4_verify.MALFORMED: ("IncompleteSignatureException", "IncompleteSignature"),
+            sigv4_verify.UNKNOWN_KEY: ("UnrecognizedClientException", "InvalidClientTokenId")}
+
+
+def refusal_of(request, credentials, now):
+    """None, or (code, message): the first thing that is wrong with a request's signature. Hop headers
+    that are signed and headers passed on are refused too, which a service would let pass today."""
+    found = sigv4_verify.verify(request.method, request.path, request.headers, request.body, credentials, now=now,
+                                region=aws_request.REGION, service="sqs")
+    if not found:
+        return None
+    code = REFUSALS.get(found[0].kind, MISMATCH)[0 if request.is_json else 1]
+    if found[0].kind == sigv4_verify.EXPIRED:
+        return code, _expired(request.header("X-Amz-Date"), now)
+    return code, "; ".join(finding.text for finding in found)
+
+
+def _expired(signed, now):
+    """In AWS' own words, by which clients know that it is their clock."""
+    stamp = lambda instant: time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(instant))
+    apart = sigv4_verify.SECONDS_APART_MAX
+    if signed < stamp(now):
+        return f"Signature expired: {signed} is now earlier than {stamp(now - apart)} ({stamp(now)} - 5 min.)"
+    return f"Signature not yet current: {signed} is still later than {stamp(now + apart)} ({stamp(now)} + 5 min.)"
 
 
 def _received(message, p, fifo):
