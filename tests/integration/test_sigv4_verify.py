@@ -2,6 +2,8 @@
 that it is there for is planted once and found, by its kind and in words."""
 
 import datetime
+import hashlib
+import pathlib
 
 import pytest
 from harness import aws_request, sigv4_verify
@@ -10,6 +12,34 @@ from harness.sigv4_verify import BODY, EXPIRED, HOP_HEADER, MALFORMED, MISMATCH,
 NOW = datetime.datetime(2026, 2, 28, 23, 59, 58, tzinfo=datetime.timezone.utc)
 HOST = "127.0.0.1:4566"
 BODY_BYTES = b'{"QueueUrl":"http://127.0.0.1:4566/000000000000/orders"}'
+
+
+VECTORS = pathlib.Path(__file__).parents[1] / "unit" / "proto" / "vectors" / "sigv4.txt"
+
+
+def vectors():
+    """(name, form, request, canonical request, string to sign, signature) of each published vector."""
+    for case in VECTORS.read_text().split("\n==== ")[1:]:
+        name, _, rest = case.partition("\n")
+        yield (*name.split(" "), *rest.rstrip("\n").split("\n----\n"))
+
+
+@pytest.mark.parametrize("name, form, request_text, canonical, text, signature", vectors())
+def test_a_published_vector(name, form, request_text, canonical, text, signature):
+    head, _, body = request_text.partition("\n\n")
+    line, *headers = head.split("\n")
+    method, target = line.rpartition(" ")[0].split(" ", 1)
+    path, _, query = target.partition("?")
+    headers = [tuple(header.split(":", 1)) for header in headers]
+    claimed = canonical.split("\n")[-2].split(";")
+    assert sigv4_verify.canonical_request(
+        method, sigv4_verify.canonical_path(path, form != "others"), sigv4_verify.canonical_query(query), headers,
+        claimed, hashlib.sha256(body.encode()).hexdigest()) == canonical
+    _, date, scope, _ = text.split("\n")
+    claim = sigv4_verify.Claim("", *scope.split("/")[:3], claimed, signature)
+    assert sigv4_verify.string_to_sign(canonical, date, claim) == text
+    secret = "wJalrXUtnFEMI/K7MDENG%sbPxRfiCYEXAMPLEKEY" % ("/" if form == "s3" else "+")
+    assert sigv4_verify.signature_of(text, secret, claim) == signature
 
 
 def signed(target="/", body=BODY_BYTES, service="sqs", headers=None, **options):
