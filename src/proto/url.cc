@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "proto/percent.h"
 
 namespace leasehold::proto {
 namespace {
@@ -18,7 +19,8 @@ struct Scheme {
   std::string_view name;
   uint16_t default_port;
 };
-constexpr std::array<Scheme, 3> kSchemes = {{{"redis", 6379}, {"rediss", 6379}, {"http", 80}}};
+constexpr std::array<Scheme, 4> kSchemes = {
+    {{"redis", 6379}, {"rediss", 6379}, {"http", 80}, {"https", 443}}};
 
 // The text with its user information masked: messages go to logs, and the part before '@' may be a
 // password even when the rest is wrong.
@@ -32,13 +34,6 @@ std::string Masked(std::string_view text) {
 
 Error Bad(std::string_view text, const std::string& why) {
   return {ErrorCode::kInvalid, "\"" + Masked(text) + "\" is not a URL we can use: " + why};
-}
-
-int HexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 // Percent-decodes user information. Zero bytes are refused: no credential has one, and some
@@ -55,8 +50,8 @@ Result<std::string> Decode(std::string_view text) {
       decoded.push_back(text[i]);
       continue;
     }
-    const int high = i + 2 < text.size() ? HexValue(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? HexValue(text[i + 2]) : -1;
+    const int high = i + 2 < text.size() ? HexDigitValue(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? HexDigitValue(text[i + 2]) : -1;
     if (high < 0 || low < 0 || high * 16 + low == 0) {
       return Error{ErrorCode::kInvalid, "a '%' there must be followed by two hex digits, not 00"};
     }
@@ -71,7 +66,7 @@ bool IsHostByte(char c) {
          c == '-' || c == '_';
 }
 
-bool IsIpv6Byte(char c) { return HexValue(c) >= 0 || c == ':' || c == '.'; }
+bool IsIpv6Byte(char c) { return HexDigitValue(c) >= 0 || c == ':' || c == '.'; }
 
 base::Status ParseUserInfo(std::string_view text, std::string_view info, Url& url) {
   const size_t colon = info.find(':');
@@ -179,7 +174,8 @@ Result<Url> ParseUrl(std::string_view text) {
     url.scheme = scheme;
     url.port = known.default_port;
   }
-  if (url.scheme.empty()) return Bad(text, "it must begin with redis://, rediss:// or http://");
+  if (url.scheme.empty())
+    return Bad(text, "it must begin with redis://, rediss://, http:// or https://");
   const std::string_view rest = text.substr(colon + 3);
   const size_t end = rest.find_first_of("/?#");
   const std::string_view authority = rest.substr(0, end);

@@ -29,6 +29,7 @@ TEST(UrlTest, WhatIsNotWrittenHasItsDefault) {
   EXPECT_EQ(ParseUrl("redis://h")->port, 6379);
   EXPECT_EQ(ParseUrl("rediss://h")->port, 6379);
   EXPECT_EQ(ParseUrl("http://h")->port, 80);
+  EXPECT_EQ(ParseUrl("https://h")->port, 443);
   EXPECT_EQ(ParseUrl("http://h")->path, "");
   EXPECT_FALSE(ParseUrl("http://h")->has_password);
 }
@@ -68,7 +69,8 @@ TEST(UrlTest, WhatIsNotSurelyRightIsRefused) {
                                       "//h",
                                       "http:/h",
                                       "http:h",
-                                      "https://h",
+                                      "https:/h",
+                                      "httpss://h",
                                       "ftp://h",
                                       "://h",
                                       " http://h",
@@ -111,7 +113,7 @@ TEST(UrlTest, WhatIsNotSurelyRightIsRefused) {
 }
 
 TEST(UrlTest, AnErrorSaysWhatWouldBeRight) {
-  EXPECT_NE(ErrorOf("ftp://h").find("redis://, rediss:// or http://"), std::string::npos);
+  EXPECT_NE(ErrorOf("ftp://h").find("redis://, rediss://, http:// or https://"), std::string::npos);
   EXPECT_NE(ErrorOf("http://h:99999").find("1 to 65535"), std::string::npos);
   EXPECT_NE(ErrorOf("redis://a@b@h").find("%40"), std::string::npos);
   EXPECT_NE(ErrorOf("redis://u:p/w@h").find("%2F"), std::string::npos);
