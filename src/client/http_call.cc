@@ -1,117 +1,43 @@
 #include "client/http_call.h"
 
+#include <array>
 #include <span>
 #include <string_view>
 
 #include "base/text.h"
+#include "client/http_exchange.h"
 #include "loop/connect.h"
 #include "loop/stream.h"
 #include "loop/timer.h"
-#include "proto/http1.h"
-#include "proto/http1_write.h"
 
 namespace leasehold::client {
 namespace {
 
-namespace http1 = proto::http1;
 using base::Error;
 using base::ErrorCode;
-
-bool IsTokenByte(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
-
-bool IsToken(std::string_view text) {
-  for (const char c : text) {
-    if (!IsTokenByte(c)) {
-      return false;
-    }
-  }
-  return !text.empty();
-}
-
-// Visible ASCII and, where allowed, blanks: nothing that could end the line it stands in.
-bool IsLineText(std::string_view text, bool blanks) {
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool blank = c == ' ' || c == '\t';
-    if (blank ? !blanks : byte <= ' ' || byte >= 0x7f) {
-      return false;
-    }
-  }
-  return true;
-}
-
-base::Status CheckRequest(const HttpRequest& request) {
-  if (!IsToken(request.method)) {
-    return Error{ErrorCode::kInvalid, "\"" + base::Printable(request.method) +
-                                          "\" is not an HTTP method; GET or POST would be"};
-  }
-  if (request.target.empty() || !IsLineText(request.target, false)) {
-    return Error{ErrorCode::kInvalid,
-                 "\"" + base::Printable(request.target) +
-                     "\" is not an HTTP request target; blanks and control bytes are written %XX"};
-  }
-  if (!IsLineText(request.host_header, false)) {
-    return Error{ErrorCode::kInvalid, "\"" + base::Printable(request.host_header) +
-                                          "\" cannot be a Host header; it has blanks or controls"};
-  }
-  for (const auto& [name, value] : request.headers) {
-    // The value may be a secret (a token from a file with a line break at its end): not repeated.
-    if (!IsToken(name) || !IsLineText(value, true)) {
-      return Error{ErrorCode::kInvalid, "header \"" + base::Printable(name) +
-                                            "\" has a line break or another byte headers cannot "
-                                            "have in its name or value"};
-    }
-  }
-  return {};
-}
-
-std::string Serialize(const HttpRequest& request) {
-  std::string host = request.host_header;
-  if (host.empty()) {
-    host = request.address.kind == base::Address::Kind::kUnix ? "localhost"
-                                                              : request.address.ToString();
-  }
-  std::string out;
-  http1::AppendRequestLine(out, request.method, request.target);
-  http1::AppendHeader(out, "Host", host);
-  http1::AppendHeader(out, "User-Agent", "leasehold/" LEASEHOLD_VERSION);
-  http1::AppendHeader(out, "Connection", "close");
-  for (const auto& [name, value] : request.headers) {
-    http1::AppendHeader(out, name, value);
-  }
-  if (!request.body.empty() || request.method == "POST" || request.method == "PUT") {
-    http1::AppendHeader(out, "Content-Length", static_cast<uint64_t>(request.body.size()));
-  }
-  out += http1::kCrlf;
-  out += request.body;
-  return out;
-}
 
 class HttpCallImpl final : public HttpCall, private loop::StreamListener {
  public:
   HttpCallImpl(loop::Loop& loop, const HttpRequest& request, HttpStreaming streaming,
                std::function<void(base::Result<HttpResponse>)> done)
-      : name_(request.method + " " + request.address.ToString() + base::Printable(request.target)),
-        head_is_enough_(request.head_is_enough),
-        body_bytes_max_(request.body_bytes_max),
+      : name_(CallName(request, request.address)),
         timeout_(request.timeout),
         streaming_(std::move(streaming)),
         done_(std::move(done)),
-        parser_(http1::Limits{}),
         deadline_(loop, [this] { OnDeadline(); }) {
-    parser_.ExpectAnswerToHead(request.method == "HEAD");
     if (base::Status status = CheckRequest(request); !status.ok()) {
       refused_ = status.error();
       deadline_.StartAfter(base::Duration::Zero());  // said later, from the loop
       return;
     }
-    request_ = Serialize(request);
-    deadline_.StartAfter(timeout_);
+    reader_.Expect(request);
+    head_ = WriteHead(request, request.address, false);
+    body_ = request.body;
+    const base::MonoTime now = loop::Loop::Now();
+    const base::MonoTime end = request.started.value_or(now) + timeout_;
+    deadline_.StartAt(end);
     loop::ConnectOptions options;
-    options.timeout = timeout_;
+    options.timeout = base::Max(end - now, base::Duration::Zero());
     connecting_ = loop::Connect(loop, request.address, options,
                                 [this](base::Result<std::unique_ptr<loop::Stream>> stream) {
                                   OnConnected(std::move(stream));
@@ -119,6 +45,8 @@ class HttpCallImpl final : public HttpCall, private loop::StreamListener {
   }
 
  private:
+  using Progress = AnswerReader::Progress;
+
   void OnConnected(base::Result<std::unique_ptr<loop::Stream>> stream) {
     if (!stream.ok()) {
       Finish(Fail(stream.error().code, stream.error().message));
@@ -127,8 +55,10 @@ class HttpCallImpl final : public HttpCall, private loop::StreamListener {
     stream_ = std::move(stream).value();
     stream_->SetListener(this);
     stream_->StartReading();
-    stream_->Write(request_);
-    request_.clear();
+    const std::array<std::string_view, 2> pieces = {head_, body_};
+    stream_->Writev(pieces);
+    head_.clear();
+    body_.clear();
   }
 
   void OnDeadline() {
@@ -137,92 +67,41 @@ class HttpCallImpl final : public HttpCall, private loop::StreamListener {
       return;
     }
     Finish(Fail(ErrorCode::kTimeout,
-                streams() ? "nothing came for " + base::FormatDuration(streaming_.silence_max)
-                          : "no complete answer within " + base::FormatDuration(timeout_)));
+                streams_ ? "nothing came for " + base::FormatDuration(streaming_.silence_max)
+                         : "no complete answer within " + base::FormatDuration(timeout_)));
   }
 
   // loop::StreamListener
   void OnData(std::span<const char> bytes) override {
     std::string_view input(bytes.data(), bytes.size());
-    if (streams()) deadline_.StartAfter(streaming_.silence_max);
+    if (streams_) deadline_.StartAfter(streaming_.silence_max);
     while (true) {
-      const http1::Step step = parser_.Next(input);
-      input.remove_prefix(step.consumed);
-      if (step.event == http1::Event::kNeedMore) {
-        return;
-      }
-      if (Advance(step)) {
-        return;
+      switch (reader_.Next(input)) {
+        case Progress::kMore: return;
+        case Progress::kHead: OnHead(); break;
+        case Progress::kBody: streaming_.on_body(reader_.piece()); break;
+        case Progress::kComplete: return Finish(std::move(reader_.response()));
+        case Progress::kFailed: return FinishFailed();
       }
     }
   }
   void OnEnd() override {
-    const http1::Step step = parser_.Finish();
-    if (step.event == http1::Event::kComplete) {
-      Advance(step);
-      return;
-    }
-    Finish(Fail(ErrorCode::kClosed, parser_.idle() ? "the connection ended without an answer"
-                                                   : "the connection ended inside the answer"));
+    if (reader_.Finish() == Progress::kComplete) return Finish(std::move(reader_.response()));
+    FinishFailed();
   }
   void OnDrained() override {}
   void OnClosed(const Error& error) override { Finish(Fail(error.code, error.message)); }
 
-  // True when the call is over, and this object perhaps destroyed.
-  bool Advance(const http1::Step& step) {
-    switch (step.event) {
-      case http1::Event::kHead: return OnHead();
-      case http1::Event::kBody:
-        if (streams()) {
-          streaming_.on_body(step.body);
-          return false;
-        }
-        if (response_.body.size() + step.body.size() > body_bytes_max_) {
-          Finish(Fail(ErrorCode::kLimit,
-                      "the answer's body is longer than " + base::FormatSize(body_bytes_max_)));
-          return true;
-        }
-        response_.body += step.body;
-        return false;
-      case http1::Event::kComplete:
-        if (response_.status == 0) {
-          return false;  // of a 1xx
-        }
-        Finish(std::move(response_));
-        return true;
-      case http1::Event::kError:
-        Finish(Fail(ErrorCode::kUnavailable,
-                    std::string("the answer is not HTTP/1: ") + parser_.error().message));
-        return true;
-      case http1::Event::kNeedMore: return false;
-    }
-    return false;
+  void OnHead() {
+    const int status = reader_.response().status;
+    if (!streaming_.on_body || status < 200 || status >= 300) return;
+    streams_ = true;
+    reader_.HandOn();
+    deadline_.StartAfter(streaming_.silence_max);
+    streaming_.on_head(reader_.response());
   }
 
-  bool OnHead() {
-    const http1::ResponseHead& head = parser_.head();
-    if (head.interim()) {
-      return false;
-    }
-    response_.status = head.status;
-    for (const http1::Header& header : head.headers) {
-      response_.headers.emplace_back(header.name, header.value);
-    }
-    if (!head_is_enough_ && head.status != 101) {
-      if (streams()) {
-        deadline_.StartAfter(streaming_.silence_max);
-        streaming_.on_head(response_);
-      }
-      return false;
-    }
-    Finish(std::move(response_));
-    return true;
-  }
-
-  // The head of an answer whose body is handed on has arrived.
-  bool streams() const {
-    return streaming_.on_body && response_.status >= 200 && response_.status < 300;
-  }
+  void FinishFailed() { Finish(Fail(reader_.error().code, reader_.error().message)); }
 
   Error Fail(ErrorCode code, const std::string& why) const {
     return Error{code, name_ + ": " + why};
@@ -238,15 +117,14 @@ class HttpCallImpl final : public HttpCall, private loop::StreamListener {
   }
 
   const std::string name_;  // for errors: "GET 127.0.0.1:8000/healthz"
-  const bool head_is_enough_;
-  const size_t body_bytes_max_;
   const base::Duration timeout_;
   const HttpStreaming streaming_;
   std::function<void(base::Result<HttpResponse>)> done_;
-  std::string request_;
+  std::string head_;
+  std::string body_;
   std::optional<Error> refused_;
-  http1::ResponseParser parser_;
-  HttpResponse response_;
+  AnswerReader reader_;
+  bool streams_ = false;  // the head of an answer whose body is handed on has arrived
   loop::Timer deadline_;  // of the whole call; once it streams, of the next piece
   std::unique_ptr<loop::Connecting> connecting_;
   std::unique_ptr<loop::Stream> stream_;

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,13 +20,17 @@
 namespace leasehold::client {
 
 struct HttpRequest {
+  std::string name;  // for messages, as "sqs at https://..."; empty: method, address and target
   std::string method = "GET";
   base::Address address;
   std::string host_header;  // empty: the address
   std::string target = "/";
+  // Without Host, Connection, Content-Length and Transfer-Encoding, which the call writes itself.
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
   base::Duration timeout = base::Duration::Seconds(5);
+  // From when `timeout` counts, for a call that is part of a longer errand. nullopt: from now.
+  std::optional<base::MonoTime> started;
   size_t body_bytes_max = 4 * 1024 * 1024;
   bool head_is_enough = false;  // done as soon as the status line and head are in
 };

@@ -47,11 +47,11 @@ class HttpPool {
   // `request.address` is not looked at; `request.host_header` empty: the pool's address.
   // `request.timeout` bounds the whole call, connecting included. Errors: kTimeout (no complete
   // answer in time), kUnavailable (could not connect, or no HTTP), kClosed (the connection ended
-  // before the answer did), kLimit. Destroying the call closes its connection.
+  // before the answer did), kLimit (too many connections, or too long an answer), kInvalid (the
+  // request cannot be written). Destroying the call closes its connection.
   // `idempotent`: it may be sent again as said above.
   [[nodiscard]] std::unique_ptr<HttpCall> Start(
-      const HttpRequest& request, bool idempotent,
-      std::function<void(base::Result<HttpResponse>)> done);
+      HttpRequest request, bool idempotent, std::function<void(base::Result<HttpResponse>)> done);
 
   size_t connections() const;  // in use, idle and being made
   size_t idle() const;
@@ -59,7 +59,7 @@ class HttpPool {
 
  private:
   struct Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace leasehold::client

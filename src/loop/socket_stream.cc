@@ -128,6 +128,12 @@ void SocketStream::ShutdownWrite() {
   if (queued() == 0) shutdown(fd_, SHUT_WR);
 }
 
+bool SocketStream::Quiet() const {
+  if (fd_ < 0 || broken_ || closed_ || ended_) return false;
+  char byte = 0;
+  return Receive(fd_, {&byte, 1}, MSG_PEEK) < 0 && WouldBlock(errno);
+}
+
 void SocketStream::OnReady(void* self, int status, int events) {
   static_cast<SocketStream*>(self)->HandleReady(status, events);
 }

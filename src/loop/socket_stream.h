@@ -29,6 +29,7 @@ class SocketStream final : public Stream {
   void Writev(std::span<const std::string_view> pieces) override;
   size_t queued() const override { return queue_.size() - queue_head_; }
   void ShutdownWrite() override;
+  bool Quiet() const override;
   void ResetOnClose() override { reset_on_close_ = true; }
   bool is_tls() const override { return false; }
   const std::string& peer() const override { return peer_; }

@@ -53,6 +53,9 @@ class Stream {
   virtual size_t queued() const = 0;
   // Half-close after everything queued is sent.
   virtual void ShutdownWrite() = 0;
+  // Nothing has arrived that the listener was not told of yet: no byte, no end, no trouble. For
+  // whoever is about to use a connection that should have been silent; one system call.
+  virtual bool Quiet() const { return true; }
   // Next Close or destruction resets the connection (RST) instead of closing in order.
   virtual void ResetOnClose() = 0;
 

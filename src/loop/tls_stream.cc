@@ -89,6 +89,11 @@ void TlsStream::ShutdownWrite() {
   inner_->ShutdownWrite();
 }
 
+bool TlsStream::Quiet() const {
+  const bool alive = !shaking_ && !broken_ && !closed_ && !ended_ && !inner_ended_;
+  return alive && !HasInput(ssl_.get()) && inner_->Quiet();
+}
+
 void TlsStream::ResetOnClose() {
   reset_on_close_ = true;
   inner_->ResetOnClose();

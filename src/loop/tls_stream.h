@@ -39,6 +39,7 @@ class TlsStream final : public Stream, private StreamListener {
   void Writev(std::span<const std::string_view> pieces) override;
   size_t queued() const override { return inner_->queued(); }
   void ShutdownWrite() override;
+  bool Quiet() const override;
   void ResetOnClose() override;
   bool is_tls() const override { return true; }
   const std::string& peer() const override { return inner_->peer(); }
