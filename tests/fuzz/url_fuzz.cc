@@ -56,7 +56,9 @@ std::string Written(const Url& url, bool with_user) {
 }
 
 void CheckParts(const Url& url) {
-  CHECK(url.scheme == "redis" || url.scheme == "rediss" || url.scheme == "http", "what scheme");
+  CHECK(url.scheme == "redis" || url.scheme == "rediss" || url.scheme == "http" ||
+            url.scheme == "https",
+        "what scheme");
   CHECK(!url.host.empty() && url.port != 0, "a URL that leads nowhere");
   CHECK(url.path.empty() || url.path.starts_with('/'), "a path that is none");
   CHECK(url.has_password || url.password.empty(), "a password that was not given");

@@ -1,6 +1,6 @@
-"""Our signatures are those of botocore, on random requests: methods, odd paths and queries, doubled headers with blanks
-in them, session tokens, unsigned payloads, S3 and others. Always the same requests, and as many that no run had before:
-their seed is printed, and LEASEHOLD_SEED=N runs it again."""
+"""Our signatures are those of botocore, on random requests: methods, odd paths and queries, doubled
+headers with blanks in them, session tokens, unsigned payloads, S3 and others. Always the same requests,
+and as many that no run had before: their seed is printed, and LEASEHOLD_SEED=N runs it again."""
 
 import base64
 import collections
@@ -25,10 +25,10 @@ UNRESERVED = "-_.~"
 TEXT = "abcXYZ019-_.~ /?&=+%:;,@!$'()*\"<>[]{}|\\^`#\täßሴ😀\x7f\x01"
 # Of which none may change a signature.
 HOPS = ["Connection", "Expect", "Transfer-Encoding", "User-Agent", "Via", "X-Forwarded-For", "X-Forwarded-Proto",
-        "Content-Length", "X-Amzn-Trace-Id", "Accept-Encoding", "Keep-Alive", "TE", "Proxy-Authorization", "traceparent",
-        "Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"]
-SIGNED = ["Content-Type", "Content-MD5", "X-Amz-Target", "X-Amz-Meta-A", "x-amz-meta-b", "X-AMZ-ACL", "My-Header1", "Range",
-          "If-Match", "A", "a-b", "X-Amzn-Query-Mode"]
+        "Content-Length", "X-Amzn-Trace-Id", "Accept-Encoding", "Keep-Alive", "TE", "Proxy-Authorization",
+        "traceparent", "Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256"]
+SIGNED = ["Content-Type", "Content-MD5", "X-Amz-Target", "X-Amz-Meta-A", "x-amz-meta-b", "X-AMZ-ACL", "My-Header1",
+          "Range", "If-Match", "A", "a-b", "X-Amzn-Query-Mode"]
 
 
 class Draw:
