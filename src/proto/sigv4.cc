@@ -65,16 +65,6 @@ std::string CredentialScope(std::string_view date, const Scope& scope) {
   return text.append("/").append(kTerminator);
 }
 
-std::string Signature(const Key& key, const Scope& scope, std::string_view date,
-                      std::string_view string_to_sign) {
-  const crypto::Digest256 day =
-      crypto::HmacSha256("AWS4" + key.secret_access_key, date.substr(0, kDayChars));
-  const crypto::Digest256 region = crypto::HmacSha256(crypto::AsText(day), scope.region);
-  const crypto::Digest256 service = crypto::HmacSha256(crypto::AsText(region), scope.service);
-  const crypto::Digest256 signing = crypto::HmacSha256(crypto::AsText(service), kTerminator);
-  return crypto::HmacSha256Hex(crypto::AsText(signing), string_to_sign);
-}
-
 // The headers that Sign adds, but for Authorization.
 std::vector<Header> Added(const Request& request, const Key& key, std::string_view date) {
   std::vector<Header> added;
@@ -113,6 +103,26 @@ std::string StringToSign(std::string_view canonical_request, const Scope& scope,
 
 std::vector<Header> Sign(const Request& request, const Scope& scope, const Key& key,
                          int64_t unix_seconds) {
+  return Signer().Sign(request, scope, key, unix_seconds);
+}
+
+const crypto::Digest256& Signer::SigningKey(const Key& key, const Scope& scope,
+                                            std::string_view day) {
+  // Parted by a byte that none of them has: a day, a region and a service go into a header.
+  std::string of(day);
+  of.append("\n").append(scope.region).append("\n").append(scope.service).append("\n");
+  of.append(key.secret_access_key);
+  if (of == of_) return signing_key_;
+  signing_key_ = crypto::HmacSha256("AWS4" + key.secret_access_key, day);
+  for (const std::string_view part : {scope.region, scope.service, kTerminator}) {
+    signing_key_ = crypto::HmacSha256(crypto::AsText(signing_key_), part);
+  }
+  of_ = std::move(of);
+  return signing_key_;
+}
+
+std::vector<Header> Signer::Sign(const Request& request, const Scope& scope, const Key& key,
+                                 int64_t unix_seconds) {
   CHECK(!request.payload_sha256_hex.empty(), "a signature covers the body's hash");
   const std::string date = FormatAmzDate(unix_seconds);
   std::vector<Header> added = Added(request, key, date);
@@ -127,14 +137,16 @@ std::vector<Header> Sign(const Request& request, const Scope& scope, const Key& 
   CHECK(has_host, "a signature covers the Host header");
   covered.insert(covered.end(), added.begin(), added.end());
 
-  Request complete = request;
-  complete.headers = covered;
-  const std::string string_to_sign = StringToSign(CanonicalRequest(complete), scope, unix_seconds);
+  const std::vector<Header> canonical = CanonicalHeaders(covered);
+  const std::string string_to_sign =
+      StringToSign(CanonicalRequest(request, canonical), scope, unix_seconds);
   std::string authorization(kAlgorithm);
   authorization.append(" Credential=").append(key.access_key_id).append("/");
   authorization.append(CredentialScope(date, scope)).append(", SignedHeaders=");
-  authorization.append(SignedHeaders(CanonicalHeaders(covered))).append(", Signature=");
-  authorization.append(Signature(key, scope, date, string_to_sign));
+  authorization.append(SignedHeaders(canonical)).append(", Signature=");
+  const crypto::Digest256& signing_key =
+      SigningKey(key, scope, std::string_view(date).substr(0, kDayChars));
+  authorization.append(crypto::HmacSha256Hex(crypto::AsText(signing_key), string_to_sign));
   added.emplace_back("Authorization", std::move(authorization));
   return added;
 }

@@ -153,18 +153,21 @@ std::string SignedHeaders(std::span<const Header> canonical_headers) {
   return names;
 }
 
-std::string CanonicalRequest(const Request& request) {
-  const std::vector<Header> headers = CanonicalHeaders(request.headers);
+std::string CanonicalRequest(const Request& request, std::span<const Header> canonical_headers) {
   std::string canonical;
   canonical.reserve(512 + request.path.size() + request.query.size());
   canonical.append(request.method).append("\n");
   canonical.append(CanonicalPath(request.path, request.path_form)).append("\n");
   canonical.append(CanonicalQuery(request.query)).append("\n");
-  for (const auto& [name, value] : headers) {
+  for (const auto& [name, value] : canonical_headers) {
     canonical.append(name).append(":").append(value).append("\n");
   }
-  canonical.append("\n").append(SignedHeaders(headers)).append("\n");
+  canonical.append("\n").append(SignedHeaders(canonical_headers)).append("\n");
   return canonical.append(request.payload_sha256_hex);
+}
+
+std::string CanonicalRequest(const Request& request) {
+  return CanonicalRequest(request, CanonicalHeaders(request.headers));
 }
 
 }  // namespace leasehold::proto::sigv4

@@ -23,4 +23,7 @@ std::string CanonicalQuery(std::string_view query);
 std::vector<Header> CanonicalHeaders(std::span<const Header> headers);
 std::string SignedHeaders(std::span<const Header> canonical_headers);  // "host;x-amz-date"
 
+// With these, as CanonicalHeaders gave them, in the place of the request's own.
+std::string CanonicalRequest(const Request& request, std::span<const Header> canonical_headers);
+
 }  // namespace leasehold::proto::sigv4

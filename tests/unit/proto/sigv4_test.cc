@@ -120,6 +120,31 @@ TEST_F(SigV4Test, EveryPartChangesTheSignature) {
   EXPECT_FALSE(differs([&] { headers_[0].first = "hOST"; }));
 }
 
+TEST_F(SigV4Test, ASignerThatRemembersItsKeySignsTheSame) {
+  Signer signer;
+  const auto same = [&](int64_t now) {
+    request_.headers = headers_;
+    return signer.Sign(request_, scope_, key_, now) == Sign(request_, scope_, key_, now);
+  };
+  EXPECT_TRUE(same(kNow));
+  EXPECT_TRUE(same(kNow));
+  EXPECT_TRUE(same(kNow + 1));
+  EXPECT_TRUE(same(kNow + 2));  // the next day
+  EXPECT_TRUE(same(kNow));
+  key_.session_token = "token";
+  EXPECT_TRUE(same(kNow));
+  key_.secret_access_key += "x";
+  EXPECT_TRUE(same(kNow));
+  key_.access_key_id = "OTHER";
+  EXPECT_TRUE(same(kNow));
+  scope_ = {"eu-central-1sqs", ""};
+  EXPECT_TRUE(same(kNow));
+  scope_ = {"eu-central-1", "dynamodb"};
+  EXPECT_TRUE(same(kNow));
+  scope_.region = "us-east-1";
+  EXPECT_TRUE(same(kNow));
+}
+
 TEST_F(SigV4Test, HeadersOfHopsAreLeftOut) {
   const std::string without = Authorization();
   for (const std::string_view name : {"Connection",
