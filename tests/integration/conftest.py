@@ -144,6 +144,17 @@ def wall_clock_library(tmp_path_factory):
     return str(library) if asan is None else f"{asan.group(1)}:{library}"
 
 
+@pytest.fixture
+def moved(wall_clock_library, tmp_path):
+    """moved(name, seconds) -> (environment of a process whose wall clock is moved so far, file that
+    moves it further while it runs)."""
+    def make(name, seconds):
+        offset = tmp_path / f"offset-{name}"
+        offset.write_text(str(seconds))
+        return {"LD_PRELOAD": wall_clock_library, "WALL_CLOCK_OFFSET_FILE": str(offset)}, offset
+    return make
+
+
 def pytest_terminal_summary(terminalreporter):
     """Measured values are shown also when all is well."""
     from harness.measured import VALUES

@@ -14,17 +14,6 @@ from harness.wait import wait_for, watch_for
 TTL = 2.0
 
 
-@pytest.fixture
-def moved(wall_clock_library, tmp_path):
-    """moved(name, seconds) -> (environment of a process whose wall clock is moved so far, file that
-    moves it further while it runs)."""
-    def make(name, seconds):
-        offset = tmp_path / f"offset-{name}"
-        offset.write_text(str(seconds))
-        return {"LD_PRELOAD": wall_clock_library, "WALL_CLOCK_OFFSET_FILE": str(offset)}, offset
-    return make
-
-
 def move(offset, seconds):
     """At once and whole: a reader must not find an empty file."""
     new = offset.with_suffix(".new")
@@ -43,8 +32,8 @@ def renewals_ok(one):
 
 @pytest.mark.parametrize("first,second", [(3600, -3600), (-3600, 3600)])
 def test_case_3_wall_clocks_two_hours_apart_give_one_holder(
-        redis_server, sidecar, app, client, moved, first, second):
-    store = redis_server()
+        store_server, sidecar, app, client, moved, first, second):
+    store = store_server()
     apps = (app("a"), app("b"))
     both = Pair(*(sidecar(f"s{i + 1}", store, gates=[http_gate(apps[i])], env=moved(i, offset)[0])
                   for i, offset in enumerate((first, second))), apps).start()
@@ -66,9 +55,9 @@ def test_case_3_wall_clocks_two_hours_apart_give_one_holder(
 
 
 def test_case_3_a_wall_clock_that_jumps_while_running_changes_no_role_and_refuses_nobody(
-        redis_server, sidecar, app, client, moved):
+        store_server, sidecar, app, client, moved):
     environment, offset = moved("s1", 0)
-    one = sidecar("s1", redis_server(), gates=[http_gate(app("a"))], env=environment).start()
+    one = sidecar("s1", store_server(), gates=[http_gate(app("a"))], env=environment).start()
     one.wait_active()
     requests = client(one.gate(), rate=100)
     wait_for(requests.oks, 3, "served")
@@ -91,8 +80,8 @@ def test_case_3_a_wall_clock_that_jumps_while_running_changes_no_role_and_refuse
 
 
 def test_case_12_a_process_frozen_past_its_ttl_serves_nothing_that_waited_in_its_sockets(
-        redis_server, sidecar, app):
-    store = redis_server()
+        store_server, sidecar, app):
+    store = store_server()
     apps = (app("a"), app("b"))
     both = Pair(*(sidecar(f"s{i + 1}", store, gates=[http_gate(apps[i])], lease={"ttl": "2s"})
                   for i in range(2)), apps).start()
@@ -129,9 +118,9 @@ def test_case_12_a_process_frozen_past_its_ttl_serves_nothing_that_waited_in_its
 
 
 def test_case_12_alone_a_frozen_process_serves_what_waited_only_under_a_new_token_or_not_at_all(
-        redis_server, sidecar, app):
+        store_server, sidecar, app):
     backend = app("a")
-    one = sidecar("s1", redis_server(), gates=[http_gate(backend, standby="hold")],
+    one = sidecar("s1", store_server(), gates=[http_gate(backend, standby="hold")],
                   lease={"ttl": "1s", "step_down_grace": "500ms"}).start()
     one.wait_active()
     one.freeze()

@@ -178,8 +178,8 @@ def test_case_18_an_outbound_gate_serves_through_the_drain_and_shuts_before_the_
 
 
 def test_case_18_sigterm_after_a_step_down_that_stays_down_exits_within_a_second(
-        sidecar, app, redis_server):
-    store = redis_server()
+        sidecar, app, store_server):
+    store = store_server()
     apps = (app("a"), app("b"))
     both = Pair(*(sidecar(f"s{i + 1}", store, gates=[http_gate(apps[i])]) for i in range(2)),
                 apps).start()
@@ -244,8 +244,8 @@ def test_at_the_end_of_grace_an_unanswered_request_gets_503_and_a_begun_answer_i
 
 @pytest.mark.parametrize("on_loss", ["cut", "finish"])
 def test_a_loss_cuts_what_is_in_flight_unless_it_may_finish(
-        sidecar, app, redis_server, tcp_echo, on_loss):
-    store = redis_server()
+        sidecar, app, store_server, tcp_echo, on_loss):
+    store = store_server()
     one = sidecar("s1", store, gates=[
         http_gate(app("a"), on_loss=on_loss),
         {"name": "tcp", "type": "tcp", "upstream": tcp_echo().address, "on_loss": on_loss}]).start()
@@ -307,8 +307,8 @@ def test_a_request_held_in_a_drain_is_served_after_the_take_back_under_the_new_t
     assert answer.received >= one.last("lease.acquired").at
 
 
-def test_a_request_held_at_the_standby_is_served_when_the_move_is_done(sidecar, app, redis_server):
-    store = redis_server()
+def test_a_request_held_at_the_standby_is_served_when_the_move_is_done(sidecar, app, store_server):
+    store = store_server()
     apps = (app("a"), app("b"))
     both = Pair(*(sidecar(f"s{i + 1}", store, gates=[http_gate(apps[i], **HOLDING)], lease=QUICK)
                   for i in range(2)), apps).start()

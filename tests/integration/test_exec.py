@@ -182,8 +182,8 @@ def test_a_command_is_needed(tmp_path):
 # ---- stepping down ----
 
 def test_a_planned_step_down_lets_the_command_finish_and_the_other_starts_after_it(
-        redis_server, sidecar, stamps):
-    store = redis_server()
+        store_server, sidecar, stamps):
+    store = store_server()
     one, two = (sidecar(f"s{i}", store, command=stamps.command("main", "finish", "300"),
                         more={"exec": {"stop_timeout": "900ms"}}) for i in (1, 2))
     one.start().wait_active()

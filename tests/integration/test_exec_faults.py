@@ -127,8 +127,8 @@ def test_on_the_file_store_a_stop_keeps_the_lock_so_the_window_decides_and_the_c
 
 # ---- somebody is killed ----
 
-def test_kill_9_of_the_sidecar_tells_the_command_to_end_at_once(redis_server, pair, stamps):
-    one, two = pair(redis_server(), stamps.command("main", "finish", "200"),
+def test_kill_9_of_the_sidecar_tells_the_command_to_end_at_once(store_server, pair, stamps):
+    one, two = pair(store_server(), stamps.command("main", "finish", "200"),
                     exec={"stop_timeout": "1s"})
     stamps.wait(1, 5)
     killed = boot_of(one.kill9())
@@ -237,8 +237,8 @@ def test_a_stopped_watchdog_keeps_no_lost_lease_going(redis_server, pair, stamps
 # ---- the lease is lost ----
 
 def test_case_1_a_holder_cut_off_from_the_store_has_lost_its_whole_group_by_the_permits_end(
-        redis_server, pair, stamps):
-    store = redis_server()
+        store_server, pair, stamps):
+    store = store_server()
     monitor = store.monitor()
     one, two = pair(store, stamps.shell("sleep 999 & " + TREE), lease={"ttl": "3s"},
                     exec={"stop_timeout": "500ms"})
@@ -270,8 +270,8 @@ def test_a_store_that_comes_back_in_time_costs_the_command_nothing(redis_server,
     assert not one.events("exec.exited")
 
 
-def test_another_holders_record_kills_the_command_at_once(redis_server, pair, stamps):
-    store = redis_server()
+def test_another_holders_record_kills_the_command_at_once(store_server, pair, stamps):
+    store = store_server()
     one, two = pair(store, stamps.shell(TREE), lease={"ttl": "3s"})
     stamps.wait(1, 5, ("main", "gone"))
     two.stop()

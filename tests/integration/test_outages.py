@@ -27,9 +27,9 @@ def pair(sidecar, app):
 
 
 def test_case_1_a_holder_whose_store_froze_serves_no_longer_than_its_permit(
-        redis_server, pair, client):
+        store_server, pair, client):
     ttl, margin = 3.0, 0.06
-    store = redis_server()
+    store = store_server()
     both = pair(store, store, {"ttl": "3s"})
     monitor = store.monitor()
     requests = client(both.first.gate(), rate=100)
@@ -65,9 +65,9 @@ def test_case_1_a_holder_whose_store_froze_serves_no_longer_than_its_permit(
 
 
 def test_case_1_a_cut_off_holder_has_stopped_before_the_standby_serves(
-        redis_server, fault_proxy, pair, client):
+        store_server, fault_proxy, pair, client):
     ttl, margin = 3.0, 0.06
-    store = redis_server()
+    store = store_server()
     proxy = fault_proxy(store)
     both = pair(proxy, store, {"ttl": "3s"})
     requests = client(both.first.gate(), rate=100)
@@ -92,9 +92,9 @@ def test_case_1_a_cut_off_holder_has_stopped_before_the_standby_serves(
 
 
 def test_case_5_a_holder_without_its_store_tells_before_the_lease_ends(
-        redis_server, fault_proxy, sidecar, app):
+        store_server, fault_proxy, sidecar, app):
     ttl = 3.0
-    proxy = fault_proxy(redis_server())
+    proxy = fault_proxy(store_server())
     one = sidecar("s1", proxy, gates=[http_gate(app("a"))], lease={"ttl": "3s"})
     cut = proxy.on(is_renewal, SWALLOW, before=proxy.black_hole)
     one.start()
@@ -116,8 +116,8 @@ def test_case_5_a_holder_without_its_store_tells_before_the_lease_ends(
 
 
 def test_case_10_a_short_store_outage_cuts_and_refuses_nobody(
-        redis_server, sidecar, app, tcp_echo, client, things):
-    store = redis_server()
+        store_server, sidecar, app, tcp_echo, client, things):
+    store = store_server()
     echo = tcp_echo()
     one = sidecar("s1", store, lease={"ttl": "10s"},
                   gates=[http_gate(app("a")),
@@ -151,9 +151,9 @@ def test_case_10_a_short_store_outage_cuts_and_refuses_nobody(
 
 
 def test_case_15_after_each_of_20_outages_somebody_holds_and_the_gauges_tell_the_truth(
-        redis_server, pair):
+        store_server, pair):
     ttl, slack = 0.7, 0.6
-    store = redis_server()
+    store = store_server()
     both = pair(store, store, {"ttl": "700ms", "step_down_grace": "100ms"})
     pids = (both.first.pid, both.second.pid)
     sidecars = (both.first, both.second)

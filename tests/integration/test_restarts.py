@@ -15,8 +15,13 @@ TTL = 3.0
 
 
 @pytest.fixture
-def one(sidecar, app, redis_server, tmp_path):
-    return sidecar("s1", redis_server(), gates=[http_gate(app("a"))], lease={"ttl": "3s"},
+def store(store_server):
+    return store_server()
+
+
+@pytest.fixture
+def one(sidecar, app, store, tmp_path):
+    return sidecar("s1", store, gates=[http_gate(app("a"))], lease={"ttl": "3s"},
                    more={"node": {"state_dir": tmp_path / "state"}})
 
 
@@ -30,7 +35,7 @@ def test_a_successor_of_a_killed_process_takes_its_lease_at_once_with_a_new_toke
         assert one.token() == token
         assert get(one.gate()).body == b"a %d" % token
     assert sorted(took)[1] < 0.5, took
-    measured(f"restart with a state_dir on redis, ttl {TTL} s: held again after "
+    measured(f"restart with a state_dir, ttl {TTL} s: held again after "
              f"{', '.join(f'{t * 1000:.0f}' for t in took)} ms")
 
 
@@ -46,9 +51,8 @@ def test_without_the_former_process_proof_the_successor_waits_one_ttl(one, tmp_p
 
 
 def test_a_lease_that_another_took_meanwhile_is_not_taken_from_it(
-        one, sidecar, app):
+        one, sidecar, app, store):
     one.start().wait_active()
-    store = {"type": "redis", "redis.url": one.admin("/v1/config").json()["store"]["redis.url"]}
     two = sidecar("s2", store, gates=[http_gate(app("b"))], lease={"ttl": "3s"}).start()
     one.kill9()
     two.wait_active(TTL + 2)

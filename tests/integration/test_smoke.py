@@ -18,9 +18,9 @@ def test_a_single_sidecar_on_the_file_store_serves_with_its_token(sidecar, app, 
     assert one.stop() == 0
 
 
-def test_a_single_sidecar_on_redis_serves_and_tells_of_its_end(sidecar, app, redis_server,
-                                                                fault_proxy):
-    store = redis_server()
+def test_a_single_sidecar_on_a_server_serves_and_tells_of_its_end(sidecar, app, store_server,
+                                                                 fault_proxy):
+    store = store_server()
     proxy = fault_proxy(store)
     backend = app("a")
     one = sidecar("s1", proxy,

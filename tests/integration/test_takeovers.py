@@ -18,6 +18,11 @@ TTL = 3.0
 POLL = 0.3  # derived from 3 s
 
 
+def hears_of_changes(store):
+    """A store that pushes; on another a standby sees a change only when it asks, up to POLL later."""
+    return store.protocol.pushes
+
+
 @pytest.fixture
 def pair(sidecar, app):
     def make(store, **lease):
@@ -27,8 +32,9 @@ def pair(sidecar, app):
     return make
 
 
-def test_case_6_a_warm_standby_takes_over_one_ttl_after_the_last_renewal(redis_server, pair):
-    store = redis_server()
+def test_case_6_a_warm_standby_takes_over_one_ttl_after_the_last_renewal(store_server, pair):
+    store = store_server()
+    limit = TTL * 1.05 + 0.2 if hears_of_changes(store) else TTL + POLL + 0.3
     both = pair(store)
     monitor = store.monitor()
     wait_for(lambda: len(monitor.lease_writes()) >= 2, 5, "two renewals in the standby's sight")
@@ -37,15 +43,14 @@ def test_case_6_a_warm_standby_takes_over_one_ttl_after_the_last_renewal(redis_s
     last_renewal = [t for t, c in monitor.lease_writes() if c.token == 1][-1]
     took = opened.at - last_renewal
     assert TTL * 0.999 < took + 0.001, f"took over {took:.3f} s after a renewal of {TTL} s"
-    assert took < TTL * 1.05 + 0.2, f"{took:.3f} s"
-    assert took < TTL + POLL + 0.3
+    assert took < limit, f"{took:.3f} s"
     assert both.second.token() == 2
-    measured(f"kill -9 on redis, ttl {TTL} s: the standby's gate opened {took:.3f} s after the last "
-             f"renewal (limit {TTL * 1.05 + 0.2:.2f} s)")
+    measured(f"kill -9, ttl {TTL} s: the standby's gate opened {took:.3f} s after the last "
+             f"renewal (limit {limit:.2f} s)")
 
 
-def test_case_6_a_cold_standby_takes_over_one_ttl_after_its_own_start(redis_server, pair):
-    store = redis_server()
+def test_case_6_a_cold_standby_takes_over_one_ttl_after_its_own_start(store_server, pair):
+    store = store_server()
     both = pair(store)
     both.second.kill9()
     both.first.kill9()
@@ -73,9 +78,10 @@ def test_kill_9_on_the_file_store_opens_the_standbys_gate_within_100_ms(tmp_path
     assert statistics.median(took) < 0.100
 
 
-def test_a_planned_step_down_on_redis_opens_the_standbys_gate_within_25_ms_of_the_release(
-        redis_server, pair, client):
-    store = redis_server()
+def test_a_planned_step_down_opens_the_standbys_gate_within_25_ms_of_the_release_or_one_poll_later(
+        store_server, pair, client):
+    store = store_server()
+    limit = 0.025 if hears_of_changes(store) else POLL + 0.1
     both = pair(store)
     monitor = store.monitor()
     requests = [client(s.gate(), rate=50) for s in (both.first, both.second)]
@@ -100,15 +106,16 @@ def test_a_planned_step_down_on_redis_opens_the_standbys_gate_within_25_ms_of_th
         c.close()
     assert [r for c in requests for r in c.responses if r.error] == []
     assert [t[0] for t in assert_no_overlap(*both.apps)] == [1, 2, 3, 4, 5, 6]
-    measured("planned step-down on redis: the standby's gate opened "
-             + ", ".join(f"{t * 1000:.0f}" for t in took) + " ms after the release (limit 25 ms); "
-             "nobody open for " + ", ".join(f"{t * 1000:.0f}" for t in gaps) + " ms")
-    assert statistics.median(took) < 0.025
+    measured("planned step-down: the standby's gate opened "
+             + ", ".join(f"{t * 1000:.0f}" for t in took) + f" ms after the release (limit "
+             f"{limit * 1000:.0f} ms); nobody open for "
+             + ", ".join(f"{t * 1000:.0f}" for t in gaps) + " ms")
+    assert statistics.median(took) < limit
 
 
 def test_after_sigterm_the_standby_has_taken_over_before_the_old_process_is_gone_for_long(
-        redis_server, pair):
-    both = pair(redis_server())
+        store_server, pair):
+    both = pair(store_server())
     asked = time.time()
     assert both.first.stop() == 0
     gone = time.time()

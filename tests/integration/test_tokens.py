@@ -54,8 +54,8 @@ def assert_strictly_rising(tokens):
 
 
 def test_case_13_100_acquisitions_and_releases_with_the_store_restarted_between_raise_the_token(
-        redis_server, sidecar):
-    store = redis_server(persist=True)
+        store_server, sidecar):
+    store = store_server(persist=True)
     sidecars = [sidecar(f"s{i}", store, leases=leases()).start() for i in range(2)]
     rounds = 100 // LEASES
     for _ in range(rounds):
@@ -74,8 +74,8 @@ def test_case_13_100_acquisitions_and_releases_with_the_store_restarted_between_
 
 @pytest.mark.parametrize("survivors", [1, 2])
 def test_case_13_a_store_that_restarts_empty_cannot_set_the_token_back(
-        redis_server, sidecar, survivors):
-    store = redis_server()  # keeps nothing
+        store_server, sidecar, survivors):
+    store = store_server()  # keeps nothing
     sidecars = [sidecar(f"s{i}", store).start() for i in range(2)]
     wait_for(lambda: holder_of("app", sidecars), 5, "a first holder")
     for _ in range(3):
@@ -94,8 +94,8 @@ def test_case_13_a_store_that_restarts_empty_cannot_set_the_token_back(
 
 
 def test_case_13_state_dir_remembers_the_token_across_a_restart_of_everything(
-        redis_server, sidecar, tmp_path):
-    store = redis_server()
+        store_server, sidecar, tmp_path):
+    store = store_server()
     state_dir = tmp_path / "state"
     state_dir.mkdir()
     one = sidecar("s1", store, more={"node": {"state_dir": state_dir}}).start()
@@ -111,10 +111,10 @@ def test_case_13_state_dir_remembers_the_token_across_a_restart_of_everything(
 
 
 @pytest.fixture
-def slow_pair(redis_server, fault_proxy, sidecar):
-    """slow_pair(leases) -> (redis' monitor, proxies, sidecars): answers 0 to 300 ms late."""
+def slow_pair(store_server, fault_proxy, sidecar):
+    """slow_pair(leases) -> (the store's monitor, proxies, sidecars): answers 0 to 300 ms late."""
     def make(of):
-        store = redis_server()
+        store = store_server()
         monitor = store.monitor()
         proxies = [fault_proxy(store) for _ in range(2)]
         sidecars = [sidecar(f"s{i}", proxies[i], leases=of).start() for i in range(2)]
@@ -170,8 +170,8 @@ def check_no_write_after_release(writes, how):
             f"{how}: {command.state} of {lease} under token {token} after its release"
 
 
-def test_on_token_regression_refuse_stops_competing_instead(redis_server, sidecar):
-    store = redis_server()
+def test_on_token_regression_refuse_stops_competing_instead(store_server, sidecar):
+    store = store_server()
     one = sidecar("s1", store, lease={"on_token_regression": "refuse"}).start()
     one.wait_active()
     store.write_record(token=9, node_id="other", process_id="e" * 32, beat=1, state="released")

@@ -40,7 +40,7 @@ class Dynalite:
         if ended() and fail:
             raise AssertionError("dynalite ended at start: " + self._process.output())
         if not ended():
-            self._create_table()
+            self.create_table()
         return not ended()
 
     def _answers(self):
@@ -49,7 +49,7 @@ class Dynalite:
         except OSError:  # refused: not yet
             return False
 
-    def _create_table(self):
+    def create_table(self):
         made = self.call("CreateTable", {
             "TableName": TABLE, "BillingMode": "PAY_PER_REQUEST",
             "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],

@@ -78,6 +78,7 @@ class FaultProxy:
         self._pipes = set()
         self._black_hole = threading.Event()
         self._refuse = False
+        self.accepted = 0
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._accept, daemon=True)
@@ -133,6 +134,7 @@ class FaultProxy:
         try:
             while True:
                 client, _ = self._listener.accept()
+                self.accepted += 1
                 if self._refuse:
                     _reset(client)
                     continue

@@ -17,6 +17,8 @@ SETUP_CALLS = 3
 
 
 class Moto:
+    exact = True
+
     def __init__(self, directory, queues=("orders",), checking=False, policy=ALL_ALLOWED):
         directory.mkdir(parents=True, exist_ok=True)
         environment = {"INITIAL_NO_AUTH_ACTION_COUNT": str(SETUP_CALLS)} if checking else {}

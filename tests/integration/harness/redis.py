@@ -83,6 +83,9 @@ class Redis:
         flat = [x for pair in fields.items() for x in pair]
         self.cli("HSET", f"leasehold:lease:{name}", *flat)
 
+    def delete_record(self, name="app"):
+        self.cli("DEL", f"leasehold:lease:{name}")
+
     def command_calls(self):
         """INFO commandstats as {"get": calls}."""
         calls = {}

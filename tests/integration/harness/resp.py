@@ -130,6 +130,7 @@ class RedisProtocol:
     environment = {}
     parser = RespParser
     placeholder = encode("ECHO", "x")
+    pushes = True
     ends_in_order = False  # redis closes nothing by itself
     # Each is an answer to a write that nobody could expect.
     unknown_answers = {"error": b"-WEIRD nobody knows this error\r\n", "other_kind": b":42\r\n",

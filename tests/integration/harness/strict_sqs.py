@@ -52,6 +52,8 @@ class _Fault:
 class StrictSqs:
     """Serving when made. `credentials`: access key -> secret. `skew`: seconds that its clock is ahead."""
 
+    exact = True
+
     def __init__(self, queues=("orders",), credentials=None, skew=0.0):
         self.credentials = credentials or {aws_request.KEY: aws_request.SECRET}
         self.skew = skew
@@ -98,6 +100,11 @@ class StrictSqs:
             for body in bodies:
                 self.queues[queue].send({"MessageBody": body, **parameters}, time.monotonic())
             self.changed.notify_all()
+
+    @property
+    def accepted(self):
+        """Connections so far."""
+        return self._server.accepted
 
     def of(self, operation, since=0.0):
         return [r for r in list(self.requests) if r.operation == operation and r.at >= since]
@@ -362,10 +369,12 @@ class _Server(http.server.ThreadingHTTPServer):
 
     def __init__(self, *arguments):
         self._open = set()
+        self.accepted = 0
         super().__init__(*arguments)
 
     def get_request(self):
         request, client = super().get_request()
+        self.accepted += 1
         self._open.add(request)
         return request, client
 

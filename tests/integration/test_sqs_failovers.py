@@ -1,0 +1,135 @@
+"""1000 messages, five forced and five planned failovers, an unmodified sqs-consumer behind each of two
+sidecars: each message is processed, none by a consumer whose sidecar stood by, and every one that was
+processed twice was in flight in a forced failover."""
+
+import collections
+import time
+
+from harness.measured import measured
+from harness.process import free_port
+from harness.sqs_clients import Consumer
+from harness.sqs_scene import queue_url, sqs_gate
+from harness.wait import wait_for
+
+MESSAGES = 1000
+FAILOVERS = 10
+HANDLE_MS = 20
+VISIBILITY = "5"   # s: what a killed holder's consumer had in flight comes back so much later
+# From the gate's last byte to the consumer's first line about it, on a busy two-core machine.
+READER_LAG = 0.25
+
+
+class Failover:
+    def __init__(self, kind, at, by):
+        self.kind, self.at, self.by = kind, at, by
+
+    def __repr__(self):
+        return f"{self.kind} of {self.by}"
+
+
+def terms_of(one, ends):
+    """[(begin, end)] of a sidecar: from lease.acquired to its gate's closing, or to when it was killed."""
+    terms = []
+    for event in one.events(every_life=True):
+        if event.name == "lease.acquired":
+            terms.append([event.at, float("inf")])
+        elif event.name == "gate.closed" and terms and terms[-1][1] == float("inf"):
+            terms[-1][1] = event.at
+    for term in terms:   # a killed process tells of no end
+        term[1] = min([term[1], *(at for at in ends if at >= term[0])])
+    return terms
+
+
+def explained(message, failovers):
+    """The failovers that lie between two receives of a message; None if there is a pair without one."""
+    found = []
+    for first, second in zip(message.received_at, message.received_at[1:]):
+        between = [f for f in failovers if first - READER_LAG <= f.at <= second]
+        if not between:
+            return None
+        found.append(between[0])
+    return found
+
+
+def test_1000_messages_and_ten_failovers_lose_none_and_explain_each_duplicate(
+        dynalite, strict_sqs, sidecar, things, tmp_path):
+    store = dynalite()
+    service = strict_sqs(queues=())
+    service.create_queue("orders", {"VisibilityTimeout": VISIBILITY})
+    sidecars, consumers = [], {}
+    for i in (1, 2):
+        one = sidecar(f"s{i}", store, env=service.environment,
+                      gates=[sqs_gate(service, listen=f"127.0.0.1:{free_port()}")],
+                      lease={"ttl": "1s", "step_down_grace": "2s", "step_down_hold_off": "2s"}).start()
+        wait_for(lambda: any(s.holding() for s in [*sidecars, one]), 5, "a holder")
+        sidecars.append(one)
+        consumers[one.node] = Consumer(tmp_path, one.node, queue_url(one, service), handle_ms=HANDLE_MS,
+                                       batchSize=10, waitTimeSeconds=20)
+        things.callback(consumers[one.node].close)
+    began = time.time()
+    failovers, kills = run(service, sidecars, consumers)
+    wait_for(lambda: not service.queues["orders"].messages, 30,
+             lambda: f"{len(service.queues['orders'].messages)} messages are left")
+    judge(service, sidecars, consumers, failovers, kills)
+    measured(f"sqs failovers took {time.time() - began:.0f} s")
+
+
+def run(service, sidecars, consumers):
+    """Sends while it moves the lease; (failovers, {node: [when it was killed]})."""
+    failovers, kills = [], collections.defaultdict(list)
+    numbers = iter(range(MESSAGES))
+
+    def send(count):
+        service.send(*(f"m{next(numbers)}" for _ in range(count)))
+
+    def done():
+        return sum(len(c.events("done")) for c in consumers.values())
+    for turn in range(FAILOVERS):
+        holder = wait_for(lambda: next((s for s in sidecars if s.running() and s.holding()), None), 10, "a holder")
+        other = next(s for s in sidecars if s is not holder)
+        process = holder.admin("/v1/status").json()["node"]["process_id"]
+        wait_for(lambda: (other.status()["record"] or {}).get("process_id") == process, 5, "a warm standby")
+        before = done()
+        send(MESSAGES // FAILOVERS // 2)
+        wait_for(lambda: done() >= before + 10, 10, "some are processed")
+        if turn % 2 == 0:
+            at = holder.kill9()
+            kills[holder.node].append(at)
+            failovers.append(Failover("kill -9", at, holder.node))
+        else:
+            failovers.append(Failover("step-down", time.time(), holder.node))
+            answer = holder.step_down().json()
+            assert answer["outcome"] == "taken_over_by_another_process", answer
+        send(MESSAGES // FAILOVERS // 2)
+        wait_for(other.holding, 5, lambda: f"{other.node} takes over: {other.tail()}")
+        if turn % 2 == 0:
+            holder.start()
+    return failovers, kills
+
+
+def judge(service, sidecars, consumers, failovers, kills):
+    processed = collections.Counter()
+    for one in sidecars:
+        terms = terms_of(one, kills[one.node])
+        assert terms, f"{one.node} never held"
+        for event in consumers[one.node].events("began"):
+            assert any(begin - 0.001 <= event["at"] <= end + READER_LAG for begin, end in terms), \
+                f"{one.node} stood by when its consumer got {event}; its terms: {terms}"
+        processed.update(e["body"] for e in consumers[one.node].events("done"))
+    assert sorted(processed) == sorted(f"m{i}" for i in range(MESSAGES)), "lost"
+    twice = {body for body, count in processed.items() if count > 1}
+    causes, given_back = collections.Counter(), 0
+    for message in service.queues["orders"].deleted.values():
+        found = explained(message, failovers)
+        assert found is not None, f"{message.body} was received again without a failover: {message.received_at}"
+        if message.body not in twice:
+            given_back += len(found)
+            continue
+        causes.update(f.kind for f in found)
+        assert any(f.kind == "kill -9" for f in found), f"{message.body} was processed twice after {found}"
+    forced = sum(1 for f in failovers if f.kind == "kill -9")
+    assert forced == FAILOVERS // 2 == len(failovers) - forced
+    held = {one.node: len(consumers[one.node].events("done")) for one in sidecars}
+    measured(f"sqs failovers: {MESSAGES} messages, {forced} kill -9, {len(failovers) - forced} step-downs: "
+             f"{len(processed)} distinct processed ({held}), {len(twice)} of them twice (in flight in: {dict(causes)}), "
+             f"{given_back} more received again but processed once, 0 by a standby")
