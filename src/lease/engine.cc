@@ -19,6 +19,10 @@ using base::MonoTime;
 // First retry after a failed attempt, doubled each time up to a quarter of a round: small against
 // the shortest call time-out that options allow, large against a loopback answer.
 constexpr Duration kBackoffMin = Duration::Millis(20);
+
+// While the holder is draining its release is near: polled as often as the shortest default
+// poll_interval has it (DESIGN 2.6). Its grace bounds how long.
+constexpr Duration kPollDraining = Duration::Millis(250);
 }  // namespace
 
 Engine::Core::Core(const Options& options, Identity identity, uint64_t seed, MonoTime now,
@@ -181,14 +185,22 @@ MonoTime Engine::Core::CompeteAt() const {
   return Max(observer_.MayTakeAt(), not_before_);
 }
 
-// Without push: every poll_interval. With push a hint brings news of each renewal, so that reading
-// is only the fallback: slower than any renewal comes (a quarter of the record's TTL, the default
-// length of a round).
+// Without push: every poll_interval, more often while the holder says that it drains. With push a
+// hint brings news of each renewal and release, so that reading is only the fallback: slower than
+// any renewal comes (a quarter of the record's TTL, the default length of a round). From the second
+// failed call in a row on, each wait is twice the last one, up to a quarter of our own TTL: a store
+// that throttles us, or has no room yet, is not helped by being asked.
 void Engine::Core::SchedulePoll() {
   Duration interval = timing_.poll_interval;
-  if (push_working_ && observer_.record() && observer_.record()->held()) {
-    interval = Max(interval, observer_.record()->ttl() / 4);
+  const std::optional<Record>& seen = observer_.record();
+  if (push_working_ && seen && seen->held()) {
+    interval = Max(interval, seen->ttl() / 4);
+  } else if (seen && seen->state == RecordState::kDraining) {
+    interval = Min(interval, kPollDraining);
   }
+  const Duration most = Max(interval, timing_.ttl / 4);
+  for (int n = 1; n < store_failures_ && interval < most; ++n) interval = interval * 2;
+  interval = Min(interval, most);
   next_poll_at_ = next_poll_at_ + interval + Jitter(interval / 8);
 }
 

@@ -246,8 +246,10 @@ void SetEnd(Scenario& s) {
   // What may lie between the last fault and a holder: a late write of a dead process lands (not
   // later than faults_end, see network.cc), a cold or gone-back window of the longest TTL, a
   // release that is tried for one TTL, a hold-off where nobody else can take it, and the calls and
-  // polls between them. The old record of FirstRecord has the longest TTL.
+  // polls between them, of which the first may have been put off by failures to a quarter of a TTL
+  // and its jitter. The old record of FirstRecord has the longest TTL.
   s.settle_bound = 2 * s.ttl_max + s.ttl_max / 100 + hold_off + 3 * poll + 6 * call;
+  s.settle_bound += s.ttl_max * 9 / 32;
   // StartFailed is tried again after 1 to 30 s (DESIGN 2.6).
   if (s.faults.start_failed > 0) s.settle_bound += 30 * kSecond;
   s.end = s.faults_end + s.settle_bound + grace + s.ttl_max;
