@@ -27,6 +27,8 @@ struct Endpoint {
   std::string base_path;  // "" or "/prefix" without a slash at its end: before every request's path
   std::string region;     // to sign for
   std::string service;
+  // What https is checked against: AWS_CA_BUNDLE, the profile's ca_bundle; empty: the system's.
+  std::string ca_file = {};
   std::string ToString() const;  // "https://sqs.eu-central-1.amazonaws.com"
 };
 
@@ -35,9 +37,25 @@ struct Endpoint {
 // theirs. The endpoint: options.endpoint; AWS_ENDPOINT_URL_<SERVICE>; AWS_ENDPOINT_URL; the
 // profile's services section; its endpoint_url (the last four not with
 // AWS_IGNORE_CONFIGURED_ENDPOINT_URLS); else the region's own, of its partition (aws, aws-cn,
-// aws-us-gov, ...), with AWS_USE_FIPS_ENDPOINT and AWS_USE_DUALSTACK_ENDPOINT heeded. The region:
+// aws-us-gov, ...), with AWS_USE_FIPS_ENDPOINT and AWS_USE_DUALSTACK_ENDPOINT (or the profile's
+// use_fips_endpoint, use_dualstack_endpoint) heeded. Together with an endpoint that somebody wrote
+// down those two mean nothing: it is taken as it is (AWS's SDKs refuse the pair). The region:
 // options.region; AWS_REGION; AWS_DEFAULT_REGION; the profile's; of an AWS host's name.
 base::Result<Endpoint> ResolveEndpoint(const ServiceOptions& options,
                                        const Environment& environment, const Profiles& profiles);
+
+// "true" or "false", in any case, of the variable or else of the profile's setting; false where
+// neither is there. kInvalid names the one that is something else.
+base::Result<bool> ReadSwitch(const Environment& environment, const std::string& variable,
+                              const Profile* profile, const std::string& setting);
+
+// An endpoint as somebody writes it down: http:// or https://, host, port, and a path. kInvalid
+// names `what` ("AWS_ENDPOINT_URL") and what would be right.
+base::Result<Endpoint> ParseEndpoint(const std::string& url, const std::string& what);
+
+// STS has a rule of its own: with AWS_STS_REGIONAL_ENDPOINTS (sts_regional_endpoints) "legacy", or
+// without any region, it is the one of us-east-1 that answers for all the partition "aws".
+base::Result<Endpoint> ResolveSts(const std::string& region, const std::string& profile,
+                                  const Environment& environment, const Profiles& profiles);
 
 }  // namespace leasehold::aws

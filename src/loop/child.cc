@@ -199,7 +199,7 @@ base::Status ChildImpl::Spawn(const ChildOptions& options, int output) {
   stdio[0].flags = UV_IGNORE;  // /dev/null
   stdio[1].flags = UV_INHERIT_FD;
   stdio[1].data.fd = output;
-  stdio[2] = stdio[1];
+  stdio[2] = options.stderr_dropped ? stdio[0] : stdio[1];
   uv_process_options_t spawn{};
   spawn.file = argv_pointers[0];
   spawn.args = argv_pointers.data();

@@ -20,6 +20,7 @@ struct ChildOptions {
   base::Duration timeout;                  // KILL to the group after it; zero: none
   size_t output_bytes_max = 4096;          // of stdout and stderr together; the rest is dropped
   bool output_keep_last = false;           // keep the last of them rather than the first
+  bool stderr_dropped = false;             // output is what goes to stdout; stderr goes nowhere
 };
 
 struct ChildExit {
