@@ -280,10 +280,11 @@ ApiError ParseApiError(int status, const Headers& headers, std::string_view body
   ApiError error;
   error.status = status;
   error.code = BareCode(Header(headers, "X-Amzn-ErrorType"));
-  const std::string_view start = base::Trim(body.substr(0, kExcerptBytesMax));
-  if (start.starts_with('{')) {
+  const size_t start = body.find_first_not_of(" \t\r\n");
+  const char first = start == std::string_view::npos ? '\0' : body[start];
+  if (first == '{') {
     TakeJson(body, error);
-  } else if (start.starts_with('<')) {
+  } else if (first == '<') {
     TakeXml(body, error);
   }
   if (error.code.empty()) error.code = BareCode(Header(headers, "x-amzn-query-error"));

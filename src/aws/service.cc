@@ -95,6 +95,7 @@ struct Service::Impl {
   observe::Log& log;
   observe::RateLimit clock_lines{kClockLineInterval};
   ServiceClock clock;
+  sigv4::Signer signer;
   client::HttpPool pool;
   std::vector<SignedCall*> calls;  // those that are not over
 };
