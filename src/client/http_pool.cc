@@ -110,8 +110,8 @@ void HttpPool::Impl::Call::Begin() {
   if (now >= end_) {
     return Refuse({ErrorCode::kTimeout, "no time was left to send the request in"});
   }
-  std::unique_ptr<HttpConnection> idle = pool_->TakeIdle();
-  if (!idle && pool_->busy >= pool_->options.connections_max) {
+  std::unique_ptr<HttpConnection> kept = pool_->TakeIdle();
+  if (!kept && pool_->busy >= pool_->options.connections_max) {
     return Refuse({ErrorCode::kLimit, "all " + std::to_string(pool_->options.connections_max) +
                                           " connections are in use; this limits how many calls "
                                           "may be out at a time"});
@@ -120,9 +120,9 @@ void HttpPool::Impl::Call::Begin() {
   holds_place_ = true;
   deadline_.StartAt(end_);
   head_ = WriteHead(request_, pool_->options.address, true);
-  if (!idle) return Connect();
+  if (!kept) return Connect();
   kept_ = true;
-  Use(std::move(idle));
+  Use(std::move(kept));
 }
 
 void HttpPool::Impl::Call::Refuse(Error why) {
@@ -131,10 +131,10 @@ void HttpPool::Impl::Call::Refuse(Error why) {
 }
 
 void HttpPool::Impl::Call::Connect() {
-  loop::ConnectOptions options;
-  options.timeout = base::Min(pool_->options.connect_timeout, end_ - loop::Loop::Now());
-  options.tls = pool_->options.tls ? &*pool_->options.tls : nullptr;
-  connecting_ = loop::Connect(pool_->loop, pool_->options.address, options,
+  loop::ConnectOptions how;
+  how.timeout = base::Min(pool_->options.connect_timeout, end_ - loop::Loop::Now());
+  how.tls = pool_->options.tls ? &*pool_->options.tls : nullptr;
+  connecting_ = loop::Connect(pool_->loop, pool_->options.address, how,
                               [this](base::Result<std::unique_ptr<loop::Stream>> stream) {
                                 OnConnected(std::move(stream));
                               });
