@@ -5,12 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/certificates.h"
 #include "lib/loop_fixture.h"
 #include "lib/socket_peer.h"
 #include "loop/child.h"
@@ -22,52 +22,9 @@ namespace {
 
 using base::Duration;
 using base::ErrorCode;
+using testing::Certificates;
 using testing::SocketPeer;
 using testing::TcpAddress;
-
-// One authority, a good certificate for "localhost" and 127.0.0.1, one for another name, an expired
-// one, one of another authority, and a client certificate. Made once: keys take time.
-class Certificates {
- public:
-  static const Certificates& Get() {
-    static const Certificates instance;
-    return instance;
-  }
-  std::string File(const std::string& name) const { return dir_.File(name); }
-  bool ok() const { return ok_; }
-
- private:
-  Certificates() {
-    Authority("ca", "Test Authority");
-    Authority("other-ca", "Other Authority");
-    Leaf("good", "ca", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-days 2");
-    Leaf("elsewhere", "ca", "subjectAltName=DNS:elsewhere.example", "-days 2");
-    // A negative span: ended a day before it was made.
-    Leaf("expired", "ca", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-days -1");
-    Leaf("client", "ca", "extendedKeyUsage=clientAuth", "-days 2");
-  }
-  void Run(const std::string& command) {
-    const std::string line = "cd '" + dir_.path() + "' && " + command + " >/dev/null 2>&1";
-    ok_ = ok_ && std::system(line.c_str()) == 0;
-  }
-  static std::string NewKey(const std::string& name) {
-    return "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout " + name + ".key";
-  }
-  void Authority(const std::string& name, const std::string& subject) {
-    Run("openssl req -x509 " + NewKey(name) + " -out " + name +
-        ".pem -days 2 -subj '/CN=" + subject + "'");
-  }
-  void Leaf(const std::string& name, const std::string& authority, const std::string& extension,
-            const std::string& span) {
-    Run("openssl req -new " + NewKey(name) + " -out " + name + ".csr -subj '/CN=" + name + "'");
-    std::ofstream(dir_.File(name + ".ext")) << extension << "\n";
-    Run("openssl x509 -req -in " + name + ".csr -CA " + authority + ".pem -CAkey " + authority +
-        ".key -CAcreateserial -out " + name + ".pem -extfile " + name + ".ext " + span);
-  }
-
-  testing::TempDir dir_;
-  bool ok_ = true;
-};
 
 class TlsTest : public testing::LoopFixture {
  protected:
