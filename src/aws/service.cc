@@ -118,10 +118,9 @@ class Service::Impl::SignedCall final : public Call {
       return;
     }
     deadline_.StartAt(started_ + request_.timeout);
-    service_->credentials->Get(
-        [weak = std::weak_ptr(self_)](base::Result<SharedCredentials> credentials) {
-          if (const auto self = weak.lock()) (*self)->OnCredentials(std::move(credentials));
-        });
+    service_->credentials->Get([weak = std::weak_ptr(self_)](base::Result<SharedCredentials> got) {
+      if (const auto self = weak.lock()) (*self)->OnCredentials(std::move(got));
+    });
   }
   ~SignedCall() override {
     if (service_ != nullptr) Leave();
@@ -165,15 +164,15 @@ void Service::Impl::SignedCall::OnDeadline() {
                                         service_->credentials->Describe()});
 }
 
-void Service::Impl::SignedCall::OnCredentials(base::Result<SharedCredentials> credentials) {
+void Service::Impl::SignedCall::OnCredentials(base::Result<SharedCredentials> got) {
   deadline_.Stop();
   self_.reset();
-  if (!credentials || *credentials == nullptr) {
-    const std::string why = credentials ? "there are none" : credentials.error().message;
+  if (!got || *got == nullptr) {
+    const std::string why = got ? "there are none" : got.error().message;
     return Finish(
         Error{ErrorCode::kRefused, service_->name + ": nothing was sent: no credentials: " + why});
   }
-  used_ = std::move(*credentials);
+  used_ = std::move(*got);
   sent_ = loop::Loop::Now();
   const bool idempotent = request_.idempotent;
   client::HttpRequest request = service_->Sign(std::move(request_), *used_);
@@ -221,11 +220,11 @@ void Service::Impl::SignedCall::Leave() {
   deadline_.Stop();
   self_.reset();
   http_.reset();
-  std::vector<SignedCall*>& calls = service_->calls;
-  CHECK(slot_ < calls.size() && calls[slot_] == this, "a call is in its service's table");
-  calls[slot_] = calls.back();
-  calls[slot_]->slot_ = slot_;
-  calls.pop_back();
+  std::vector<SignedCall*>& all = service_->calls;
+  CHECK(slot_ < all.size() && all[slot_] == this, "a call is in its service's table");
+  all[slot_] = all.back();
+  all[slot_]->slot_ = slot_;
+  all.pop_back();
   service_ = nullptr;
 }
 
