@@ -4,32 +4,10 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/utf8.h"
+
 namespace leasehold::base {
 namespace {
-
-// Length of the well-formed UTF-8 sequence at `text[i]`, 0 if there is none (RFC 3629 ranges).
-size_t Utf8Length(std::string_view text, size_t i) {
-  const auto at = [&](size_t k) {
-    return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0U;
-  };
-  const auto tail = [&](size_t k) { return (at(k) & 0xc0U) == 0x80U; };
-  const unsigned lead = at(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return tail(1) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    if (!tail(1) || !tail(2)) return 0;
-    if (lead == 0xe0 && at(1) < 0xa0) return 0;
-    if (lead == 0xed && at(1) > 0x9f) return 0;
-    return 3;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    if (!tail(1) || !tail(2) || !tail(3)) return 0;
-    if (lead == 0xf0 && at(1) < 0x90) return 0;
-    if (lead == 0xf4 && at(1) > 0x8f) return 0;
-    return 4;
-  }
-  return 0;
-}
 
 void AppendQuoted(std::string& out, std::string_view text) {
   out += '"';
