@@ -71,15 +71,28 @@ def test_no_credentials_anywhere_is_told_with_where_they_were_looked_for(dynalit
     assert not one.events("lease.acquired")
 
 
-def test_a_table_that_is_not_there_is_told_and_taken_into_use_when_it_is_made(dynalite, sidecar, app):
+def test_a_table_that_is_not_there_at_start_is_a_refusal_that_says_how_to_make_it(dynalite, sidecar):
     store = dynalite()
     assert store.call("DeleteTable", {"TableName": TABLE}).status == 200
-    one = sidecar("s1", store, gates=[http_gate(app("a"))]).start(ready=False)
-    told = one.wait_event("store.degraded", 10)["msg"]
-    assert TABLE in told and "create_table" in told, told
+    one = sidecar("s1", store).start(ready=False)
+    assert one.process.wait(10) == 2
+    refused = one.last("store.refused")["msg"]
+    assert TABLE in refused and "pk (string)" in refused and "create_table" in refused, refused
+
+
+def test_a_table_that_vanishes_costs_the_lease_and_is_taken_into_use_again_when_it_is_made(
+        dynalite, sidecar, app):
+    store = dynalite()
+    one = sidecar("s1", store, gates=[http_gate(app("a"))]).start()
+    one.wait_active()
+    assert store.call("DeleteTable", {"TableName": TABLE}).status == 200
+    assert TABLE in one.wait_event("store.degraded", 3)["msg"]
+    one.wait_event("lease.lost", 2 * TTL)
+    assert get(one.gate()).status == 503
     store.create_table()
-    one.wait_active(15)
-    assert get(one.gate()).body == b"a 1"
+    made = time.time()
+    one.wait_active(3 * TTL, since=made)
+    assert one.token() == 2 and get(one.gate()).body == b"a 2"
 
 
 # ---- case 3: a wall clock that is off ----
