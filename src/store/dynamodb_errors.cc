@@ -173,7 +173,9 @@ DynamoDbFailure ClassifyDynamoDbError(const DynamoDbPlace& place, std::string_vi
 
 DynamoDbFailure NoDynamoDbAnswer(const DynamoDbPlace& place, std::string_view operation,
                                  const base::Error& error) {
-  const std::string said = place.ToString() + ": " + std::string(operation) + ": " + error.message;
+  // The message names the endpoint.
+  const std::string said = std::string(operation) + " on dynamodb table \"" + place.table +
+                           "\" in " + place.region + ": " + error.message;
   // No credentials: nothing was sent.
   if (error.code == base::ErrorCode::kRefused) return {Cause::kCredentials, true, said};
   return {Cause::kNoAnswer, false, said};

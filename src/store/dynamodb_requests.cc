@@ -116,7 +116,7 @@ base::Result<std::string> CompareAndSetBody(std::string_view table, std::string_
   json.BeginObject();
   WriteKey(json, table, key);
   expressions.Write(json, condition);
-  json.Member("ReturnValues", "UPDATED_NEW");
+  json.Member("ReturnValues", "ALL_NEW");  // moto's UPDATED_NEW leaves out what stays the same
   json.Member("ReturnValuesOnConditionCheckFailure", "ALL_OLD").EndObject();
   return body;
 }
