@@ -1,0 +1,260 @@
+// DynamoDbFixture: a loop, adapters on it, and blocking-looking calls for the tests of the dynamodb
+// adapter. FakeDynamoDb: a service of the test on the same loop that says what the test wants, for
+// what no emulator can be made to do. It keeps its connections, as DynamoDB does.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "lib/loop_fixture.h"
+#include "lib/socket_peer.h"
+#include "loop/lifetime.h"
+#include "loop/listener.h"
+#include "observe/log.h"
+#include "store/dynamodb_record.h"
+#include "store/dynamodb_store.h"
+
+namespace leasehold::store {
+
+struct FakeAnswer {
+  int status = 200;
+  std::string body = "{}";
+  bool cut = false;     // close instead, in the middle of the body
+  bool silent = false;  // never answer
+  std::string date = "Tue, 01 Dec 2026 01:30:00 GMT";
+};
+
+class FakeDynamoDb {
+ public:
+  struct Request {
+    std::string operation;  // "GetItem"
+    std::string body;
+    std::string head;
+  };
+  using Answer = std::function<FakeAnswer(const Request&)>;
+
+  explicit FakeDynamoDb(loop::Loop& loop) : loop_(loop) {
+    auto listener = loop::Listener::Open(
+        loop, testing::TcpAddress("127.0.0.1", 0), {},
+        [this](int fd, const std::string& peer) { Accept(fd, peer); }, [](const base::Error&) {});
+    EXPECT_TRUE(listener.ok()) << listener.error().message;
+    listener_ = std::move(*listener);
+  }
+  base::Address address() const { return listener_->bound(); }
+  int accepted() const { return accepted_; }
+  // Requests that came, by operation.
+  size_t Count(std::string_view operation) const {
+    size_t count = 0;
+    for (const Request& request : requests) count += request.operation == operation ? 1 : 0;
+    return count;
+  }
+
+  Answer answer = [](const Request&) { return FakeAnswer{}; };
+  std::vector<Request> requests;
+
+ private:
+  struct Peer : loop::StreamListener {
+    FakeDynamoDb* server = nullptr;
+    std::unique_ptr<loop::Stream> stream;
+    std::string received;
+    void OnData(std::span<const char> bytes) override {
+      received.append(bytes.data(), bytes.size());
+      while (stream != nullptr && TakeOne()) {
+      }
+    }
+    // One whole request, answered.
+    bool TakeOne() {
+      const size_t head_end = received.find("\r\n\r\n");
+      if (head_end == std::string::npos) return false;
+      const std::string head = received.substr(0, head_end);
+      const std::string lower = base::ToLower(head);
+      const size_t at = lower.find("content-length:");
+      const size_t length = at == std::string::npos ? 0 : std::stoul(lower.substr(at + 15));
+      if (received.size() < head_end + 4 + length) return false;
+      const size_t target = lower.find("dynamodb_20120810.");
+      const std::string operation = head.substr(target + 18, head.find('\r', target) - target - 18);
+      server->requests.push_back({operation, received.substr(head_end + 4, length), head});
+      received.erase(0, head_end + 4 + length);
+      Say(server->answer(server->requests.back()));
+      return true;
+    }
+    void Say(const FakeAnswer& what) {
+      if (what.silent) return;
+      const std::string text =
+          "HTTP/1.1 " + std::to_string(what.status) + " X\r\nDate: " + what.date +
+          "\r\nContent-Type: application/x-amz-json-1.0" +
+          "\r\nContent-Length: " + std::to_string(what.body.size()) + "\r\n\r\n" + what.body;
+      stream->Write(what.cut ? text.substr(0, text.size() - 1) : text);
+      if (what.cut) stream.reset();
+    }
+    void OnEnd() override { stream.reset(); }
+    void OnDrained() override {}
+    void OnClosed(const base::Error&) override { stream.reset(); }
+  };
+
+  void Accept(int fd, const std::string& peer) {
+    ++accepted_;
+    std::erase_if(peers_, [](const auto& old) { return old->stream == nullptr; });
+    peers_.push_back(std::make_unique<Peer>());
+    peers_.back()->server = this;
+    peers_.back()->stream = loop::AdoptSocket(loop_, fd, peer);
+    peers_.back()->stream->SetListener(peers_.back().get());
+    peers_.back()->stream->StartReading();
+  }
+
+  loop::Loop& loop_;
+  int accepted_ = 0;
+  std::unique_ptr<loop::Listener> listener_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+};
+
+// Credentials that the test gives out, and takes back.
+class TestCredentials final : public aws::CredentialsProvider {
+ public:
+  explicit TestCredentials(loop::Loop& loop) : poster_(loop) {}
+  void Get(Callback done) override {
+    poster_.Post([this, done = std::move(done)] {
+      if (!missing.empty()) return done(base::Error{base::ErrorCode::kRefused, missing});
+      done(std::make_shared<const aws::Credentials>(
+          aws::Credentials{{"AKIDEXAMPLE", "a-secret-of-the-test", ""}, std::nullopt, "the test"}));
+    });
+  }
+  void NoteRefused(const aws::SharedCredentials&) override { ++refused; }
+  std::string Describe() const override { return "the test"; }
+
+  std::string missing;  // why there are none
+  int refused = 0;
+
+ private:
+  loop::Poster poster_;
+};
+
+class DynamoDbFixture : public testing::LoopFixture {
+ protected:
+  using Read = ReadResult::Outcome;
+  using Cas = CasResult::Outcome;
+  static constexpr base::Duration kCall = base::Duration::Seconds(5);
+
+  void SetUp() override {
+    fake_ = std::make_unique<FakeDynamoDb>(loop_);
+    credentials_ = std::make_shared<TestCredentials>(loop_);
+    options_.table = "leases";
+  }
+  void TearDown() override {
+    while (!stores_.empty()) Close(stores_.back().get());
+  }
+
+  LeaseStore* Make() {
+    aws::Endpoint endpoint;
+    endpoint.tls = false;
+    endpoint.address = fake_->address();
+    endpoint.host_header = endpoint.address.ToString();
+    endpoint.region = "us-east-1";
+    endpoint.service = "dynamodb";
+    stores_.push_back(
+        MakeDynamoDbStore(loop_, options_, tuning_, credentials_, endpoint, "t", *log_));
+    return stores_.back().get();
+  }
+  base::Status OpenNow(LeaseStore* store) {
+    std::optional<base::Status> opened;
+    store->Open(
+        [this](std::string_view kind, bool active, const std::string& sentence) {
+          troubles_.emplace_back(std::string(kind), active, sentence);
+        },
+        [&opened](base::Status status) { opened = std::move(status); });
+    EXPECT_TRUE(RunUntil([&] { return opened.has_value(); })) << "Open never called back";
+    return opened.value_or(base::Status(base::Error{}));
+  }
+  // A store that is open on a service that answers "{}".
+  LeaseStore* Opened() {
+    LeaseStore* store = Make();
+    const base::Status opened = OpenNow(store);
+    EXPECT_TRUE(opened.ok()) << opened.error().message;
+    fake_->requests.clear();
+    return store;
+  }
+  void Close(LeaseStore* store) {
+    bool closed = false;
+    store->Close([&closed] { closed = true; });
+    EXPECT_TRUE(RunUntil([&closed] { return closed; }));
+    std::erase_if(stores_, [store](const auto& owned) { return owned.get() == store; });
+  }
+
+  ReadResult ReadNow(LeaseStore* store, base::Duration timeout = kCall) {
+    std::optional<ReadResult> answer;
+    store->Read("orders", timeout, [&answer](ReadResult result) { answer = std::move(result); });
+    EXPECT_TRUE(RunUntil([&answer] { return answer.has_value(); })) << "Read never called back";
+    return answer.value_or(ReadResult{});
+  }
+  CasResult CasNow(LeaseStore* store, const std::optional<lease::Version>& expected,
+                   const lease::Record& record, base::Duration timeout = kCall) {
+    std::optional<CasResult> answer;
+    store->CompareAndSet("orders", expected, record, timeout,
+                         [&answer](CasResult result) { answer = std::move(result); });
+    EXPECT_TRUE(RunUntil([&answer] { return answer.has_value(); })) << "CAS never called back";
+    return answer.value_or(CasResult{});
+  }
+  base::Status ProbeNow(LeaseStore* store) {
+    std::optional<base::Status> answer;
+    store->ProbeWrite("orders", kCall,
+                      [&answer](base::Status status) { answer = std::move(status); });
+    EXPECT_TRUE(RunUntil([&answer] { return answer.has_value(); })) << "no probe answer";
+    return answer.value_or(base::Status(base::Error{}));
+  }
+
+  static lease::Record Beat(uint64_t beat, const std::string& process = "p-1") {
+    lease::Record record;
+    record.lease = "orders";
+    record.node_id = "node-a";
+    record.process_id = process;
+    record.token = 1;
+    record.beat = beat;
+    record.ttl_ms = 10000;
+    return record;
+  }
+  static std::string Item(const lease::Record& record) {
+    std::string text = R"({"pk":{"S":"t:lease:orders"})";
+    const auto attributes = EncodeItem(record);
+    for (const auto& [name, value] : *attributes) text += ",\"" + name + "\":" + value;
+    return text + "}";
+  }
+  // An error as the service words it.
+  static FakeAnswer Error(const std::string& code, const std::string& message = "",
+                          int status = 400) {
+    FakeAnswer answer;
+    answer.status = status;
+    answer.body = R"({"__type":"com.amazonaws.dynamodb.v20120810#)" + code + R"(","message":")" +
+                  message + "\"}";
+    return answer;
+  }
+  static FakeAnswer Applied(const lease::Record& record) {
+    FakeAnswer answer;
+    answer.body = R"({"Attributes":)" + Item(record) + "}";
+    return answer;
+  }
+  static FakeAnswer Shown(const lease::Record& record) {
+    FakeAnswer answer;
+    answer.body = R"({"Item":)" + Item(record) + "}";
+    return answer;
+  }
+
+  std::unique_ptr<observe::Log> log_ = observe::Log::Silent();
+  std::unique_ptr<FakeDynamoDb> fake_;
+  std::shared_ptr<TestCredentials> credentials_;
+  DynamoDbOptions options_;
+  DynamoDbTuning tuning_;
+  std::vector<std::unique_ptr<LeaseStore>> stores_;
+  std::vector<std::tuple<std::string, bool, std::string>> troubles_;
+};
+
+}  // namespace leasehold::store
