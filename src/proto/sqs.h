@@ -18,6 +18,7 @@
 
 #include "proto/form.h"
 #include "proto/sqs_fault.h"
+#include "proto/sqs_json.h"
 
 namespace leasehold::proto::sqs {
 
@@ -67,12 +68,6 @@ struct Entry {
   std::optional<int> visibility_timeout;
 };
 
-// A part of a JSON body, in bytes.
-struct Span {
-  size_t begin = 0;
-  size_t end = 0;
-};
-
 struct ClientRequest {
   Protocol protocol = Protocol::kJson;
   Action action = Action::kUnknown;
@@ -95,8 +90,7 @@ struct ClientRequest {
     std::optional<Span> entries;     // the array, with its brackets
     std::vector<Span> entry_values;  // its elements
     std::vector<FormField> fields;   // Query, without those of a signature
-    bool queue_in_path = false;
-    std::string path;
+    std::string path;                // Query, if it may be a queue's
   } source;
 };
 
