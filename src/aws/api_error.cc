@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "proto/json.h"
-#include "proto/percent.h"
+#include "proto/xml.h"
 
 namespace leasehold::aws {
 namespace {
@@ -17,7 +17,7 @@ constexpr size_t kCodeBytesMax = 128;      // the longest of AWS's own has about
 constexpr size_t kMessageBytesMax = 1024;  // header: "bounded (1 KiB)"
 // Of a body whose form is unknown (a proxy's page): enough to recognise who answered.
 constexpr size_t kExcerptBytesMax = 200;
-constexpr size_t kXmlTextBytesMax = 4096;  // before secrets are cut out of it and it is bounded
+constexpr size_t kXmlTextBytesMax = 4096;  // before secrets are cut out and it is bounded
 
 struct Known {
   std::string_view code;
@@ -180,55 +180,38 @@ void TakeJson(std::string_view body, ApiError& error) {
   }
 }
 
-// "&amp;" and "&#x41;": what stands between '&' and ';'. Nothing for one that XML does not have, or
-// that is no ASCII character: the message is printed as ASCII anyway.
-std::optional<char> DecodeEntity(std::string_view name) {
-  if (name == "amp") return '&';
-  if (name == "lt") return '<';
-  if (name == "gt") return '>';
-  if (name == "quot") return '"';
-  if (name == "apos") return '\'';
-  if (!name.starts_with('#')) return std::nullopt;
-  const bool hex = name.substr(1, 1) == "x";
-  unsigned value = 0;
-  for (const char c : name.substr(hex ? 2 : 1)) {
-    const int digit = proto::HexDigitValue(c);
-    if (digit < 0 || (!hex && digit > 9)) return std::nullopt;
-    value = value * (hex ? 16U : 10U) + static_cast<unsigned>(digit);
-    if (value > 0x7f) return std::nullopt;
+// The first <Code> and <Message> of a document, wherever they stand.
+class ErrorVisitor final : public proto::XmlVisitor {
+ public:
+  void OnStart(std::string_view name, size_t) override { into_ = Target(name); }
+  void OnText(std::string_view piece) override {
+    if (into_ != nullptr) into_->append(piece.substr(0, kXmlTextBytesMax - into_->size()));
   }
-  return static_cast<char>(value);
-}
-
-std::string DecodeXmlText(std::string_view text) {
-  std::string decoded;
-  while (!text.empty()) {
-    const size_t end = text[0] == '&' ? text.find(';') : std::string_view::npos;
-    if (end != std::string_view::npos && end < 10) {
-      if (const std::optional<char> c = DecodeEntity(text.substr(1, end - 1))) {
-        decoded.push_back(*c);
-        text.remove_prefix(end + 1);
-        continue;
-      }
-    }
-    decoded.push_back(text[0]);
-    text.remove_prefix(1);
+  void OnEnd(std::string_view name, size_t) override {
+    if (into_ == nullptr) return;
+    (name == "Code" ? has_code_ : has_message_) = true;
+    into_ = nullptr;
   }
-  return decoded;
-}
+  std::string code;
+  std::string message;
 
-// The text of the first element of this name. No XML parser: it must find it in a torso too.
-std::string XmlText(std::string_view body, std::string_view element) {
-  const std::string open = "<" + std::string(element) + ">";
-  const size_t start = body.find(open);
-  if (start == std::string_view::npos) return {};
-  const std::string_view rest = body.substr(start + open.size());
-  return DecodeXmlText(rest.substr(0, std::min(rest.find('<'), kXmlTextBytesMax)));
-}
+ private:
+  std::string* Target(std::string_view name) {
+    if (name == "Code" && !has_code_) return &code;
+    return name == "Message" && !has_message_ ? &message : nullptr;
+  }
+  std::string* into_ = nullptr;
+  bool has_code_ = false;
+  bool has_message_ = false;
+};
 
 void TakeXml(std::string_view body, ApiError& error) {
-  if (error.code.empty()) error.code = BareCode(XmlText(body, "Code"));
-  error.message = XmlText(body, "Message");
+  ErrorVisitor visitor;
+  // A declaration must come first, but not every proxy knows.
+  const std::string_view document = body.substr(body.find('<'));
+  if (!proto::ReadXml(document, visitor).ok()) return;
+  if (error.code.empty()) error.code = BareCode(visitor.code);
+  error.message = std::move(visitor.message);
 }
 
 // Some services repeat what they would have signed, the session token among it.

@@ -22,21 +22,17 @@ class HttpConnection final : private loop::StreamListener {
  public:
   class User {
    public:
+    virtual ~User() = default;
     // reusable() says whether the connection may be kept; else only destruction remains.
     virtual void OnAnswer(HttpResponse response) = 0;
     // Only destruction remains. The message does not name the call.
     virtual void OnFailure(base::Error why) = 0;
-
-   protected:
-    ~User() = default;
   };
   class Keeper {
    public:
+    virtual ~Keeper() = default;
     // An idle one is of no use any more.
     virtual void OnIdleOver(HttpConnection& connection) = 0;
-
-   protected:
-    ~Keeper() = default;
   };
 
   // `stream` is connected, and nobody has read of it. `keeper` outlives the idle connection.

@@ -28,7 +28,7 @@ struct HttpPool::Impl final : HttpConnection::Keeper {
 
   Impl(loop::Loop& the_loop, HttpPoolOptions the_options)
       : loop(the_loop), options(std::move(the_options)), idle_timer(loop, [this] { Sweep(); }) {}
-  ~Impl();
+  ~Impl() override;
 
   void Add(Call& call);
   void Remove(Call& call);

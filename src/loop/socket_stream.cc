@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
@@ -130,8 +131,9 @@ void SocketStream::ShutdownWrite() {
 
 bool SocketStream::Quiet() const {
   if (fd_ < 0 || broken_ || closed_ || ended_) return false;
-  char byte = 0;
-  return Receive(fd_, {&byte, 1}, MSG_PEEK) < 0 && WouldBlock(errno);
+  pollfd look{fd_, POLLIN | POLLRDHUP,
+              0};  // a peek would take a pending error away from the reader
+  return poll(&look, 1, 0) == 0;
 }
 
 void SocketStream::OnReady(void* self, int status, int events) {

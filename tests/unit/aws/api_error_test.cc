@@ -56,23 +56,35 @@ TEST(ApiErrorTest, XmlInItsThreeForms) {
   for (const char* form :
        {"<?xml version=\"1.0\"?>\n<ErrorResponse xmlns=\"http://queue.amazonaws.com/doc/\">"
         "<Error><Type>Sender</Type><Code>ExpiredToken</Code><Message>It &lt;has&gt; &#39;expired"
-        "&#x27; &amp;amp; more &bogus; &</Message></Error><RequestId>1</RequestId></ErrorResponse>",
+        "&#x27; &amp;amp; more</Message></Error><RequestId>1</RequestId></ErrorResponse>",
         "<Response><Errors><Error><Code>ExpiredToken</Code><Message>It &lt;has&gt; &#39;expired"
-        "&#x27; &amp;amp; more &bogus; &</Message></Error></Errors></Response>",
+        "&#x27; &amp;amp; more</Message></Error></Errors></Response>",
         "\n<Error><Code> ExpiredToken </Code><Message>It &lt;has&gt; &#39;expired"
-        "&#x27; &amp;amp; more &bogus; &</Message></Error>"}) {
+        "&#x27; &amp;amp; more</Message></Error>"}) {
     const ApiError error = Parse(403, form);
     EXPECT_EQ(error.code, "ExpiredToken") << form;
-    EXPECT_EQ(error.message, "It <has> 'expired' &amp; more &bogus; &");
+    EXPECT_EQ(error.message, "It <has> 'expired' &amp; more");
     EXPECT_EQ(error.trouble, Trouble::kExpired);
   }
 }
 
-TEST(ApiErrorTest, ATorsoGivesWhatIsThere) {
-  EXPECT_EQ(Parse(400, "<ErrorResponse><Error><Code>OverLimit</Code><Mess").code, "OverLimit");
-  EXPECT_EQ(Parse(400, "<ErrorResponse><Error><Code>OverLi").code, "OverLi");
+TEST(ApiErrorTest, ATorsoIsShownButNotBelieved) {
+  const ApiError error = Parse(400, "<ErrorResponse><Error><Code>OverLimit</Code><Mess");
+  EXPECT_EQ(error.code, "");
+  EXPECT_EQ(error.trouble, Trouble::kUnknown);
+  EXPECT_EQ(error.message, "<ErrorResponse><Error><Code>OverLimit</Code><Mess");
   EXPECT_EQ(Parse(400, R"({"__type":"com.amazonaws)").code, "");
   EXPECT_EQ(Parse(400, R"({"__type":"com.amazonaws)").trouble, Trouble::kUnknown);
+  EXPECT_EQ(Parse(400, "<Error><Code>OverLimit</Code></Error>{").code, "");
+}
+
+TEST(ApiErrorTest, OfSeveralErrorsInOneAnswerTheFirstCounts) {
+  const ApiError error =
+      Parse(400,
+            "<Response><Errors><Error><Code/><Message>first</Message></Error><Error><Code>OverLimit"
+            "</Code><Message>second</Message></Error></Errors></Response>");
+  EXPECT_EQ(error.code, "");
+  EXPECT_EQ(error.message, "first");
 }
 
 TEST(ApiErrorTest, WhatIsNoErrorOfAServiceStillSaysWhoAnswered) {

@@ -72,6 +72,25 @@ std::string Pattern(size_t size) {
 // What only TCP has: a reset.
 class TcpStreamTest : public StreamTest {};
 
+TEST_P(StreamTest, AStreamIsQuietUntilSomethingHasComeThatNobodyWasTold) {
+  EXPECT_TRUE(a_.stream().Quiet());
+  ASSERT_EQ(write(fd_b_, "x", 1), 1);
+  EXPECT_FALSE(a_.stream().Quiet());
+  ASSERT_TRUE(RunUntil([&] { return a_.received == "x"; }));
+  EXPECT_TRUE(a_.stream().Quiet());
+  shutdown(fd_b_, SHUT_WR);
+  EXPECT_FALSE(a_.stream().Quiet());
+  ASSERT_TRUE(RunUntil([&] { return a_.ends == 1; }));
+  EXPECT_FALSE(a_.stream().Quiet()) << "an end is the end";
+}
+
+TEST_P(StreamTest, AResetIsNotQuiet) {
+  ResetB();
+  EXPECT_FALSE(a_.stream().Quiet());
+  ASSERT_TRUE(RunUntil([&] { return a_.closes == 1; }));
+  EXPECT_FALSE(a_.stream().Quiet());
+}
+
 TEST_P(StreamTest, BytesPassBothWays) {
   AdoptB();
   a_.stream().Write("ping");
