@@ -1,18 +1,31 @@
+#include <map>
+#include <string>
+#include <vector>
+
 #include "aws/source_json.h"
 #include "aws/source_sts.h"
+#include "proto/xml.h"
 
 namespace leasehold::aws {
 namespace {
 
-// The text of the one element of that name, which has no elements inside.
-std::optional<std::string_view> Element(std::string_view xml, const std::string& name) {
-  const size_t open = xml.find("<" + name + ">");
-  if (open == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = xml.substr(open + name.size() + 2);
-  const size_t close = rest.find("</" + name + ">");
-  if (close == std::string_view::npos) return std::nullopt;
-  return rest.substr(0, close);
-}
+// The texts of the elements right below Credentials, wherever that stands.
+class CredentialsVisitor final : public proto::XmlVisitor {
+ public:
+  void OnStart(std::string_view name, size_t /*at*/) override { path_.emplace_back(name); }
+  void OnText(std::string_view piece) override {
+    if (path_.size() >= 2 && path_[path_.size() - 2] == "Credentials") {
+      found_[path_.back()].append(piece);
+    }
+  }
+  void OnEnd(std::string_view /*name*/, size_t /*at*/) override { path_.pop_back(); }
+
+  std::string Take(const std::string& name) { return std::move(found_[name]); }
+
+ private:
+  std::vector<std::string> path_;
+  std::map<std::string, std::string> found_;
+};
 
 }  // namespace
 
@@ -20,20 +33,21 @@ base::Result<Credentials> ParseStsAnswer(std::string_view xml, const std::string
   const auto bad = [&](const std::string& what) {
     return base::Error{base::ErrorCode::kInvalid, who + " gave " + what};
   };
-  const auto all = Element(xml, "Credentials");
-  if (!all) return bad("an answer without Credentials");
-  const auto id = Element(*all, "AccessKeyId");
-  const auto secret = Element(*all, "SecretAccessKey");
-  const auto token = Element(*all, "SessionToken");
-  const auto expiration = Element(*all, "Expiration");
-  if (!id || !secret || !token || !expiration || id->empty() || secret->empty()) {
-    return bad("Credentials in which something is missing");
-  }
+  CredentialsVisitor visitor;
+  // The parser's own sentence is not repeated: the text around its place may be a secret's.
+  if (!proto::ReadXml(xml, visitor)) return bad("an answer that is not the XML it should be");
   Credentials credentials;
-  credentials.key = {std::string(*id), std::string(*secret), std::string(*token)};
+  credentials.key = {visitor.Take("AccessKeyId"), visitor.Take("SecretAccessKey"),
+                     visitor.Take("SessionToken")};
+  if (credentials.key.access_key_id.empty() || credentials.key.secret_access_key.empty() ||
+      credentials.key.session_token.empty()) {
+    return bad("an answer without AccessKeyId, SecretAccessKey or SessionToken");
+  }
   if (base::Status status = CheckKey(credentials.key, who); !status) return status.error();
-  credentials.expires_unix_ms = ParseInstantMs(*expiration);
-  if (!credentials.expires_unix_ms) return bad("an Expiration that is no time");
+  credentials.expires_unix_ms = ParseInstantMs(visitor.Take("Expiration"));
+  if (!credentials.expires_unix_ms) {
+    return bad("an Expiration that is no time, like \"2026-11-30T14:41:55Z\"");
+  }
   credentials.source = who;
   return credentials;
 }
