@@ -64,8 +64,8 @@ def test_credentials_that_the_service_refuses_are_told_in_a_sentence_and_nothing
 
 def test_no_credentials_anywhere_is_told_with_where_they_were_looked_for(dynalite, sidecar):
     store = dynalite()
-    bare = {k: v for k, v in aws_request.ENVIRONMENT.items() if "KEY" not in k}
-    one = sidecar("s1", store.store_options(), env=bare).start(ready=False)
+    one = sidecar("s1", store.store_options(),
+                  env=aws_request.with_credentials_file("/dev/null")).start(ready=False)
     told = one.wait_event("store.degraded", 10)["msg"]
     assert "AWS_ACCESS_KEY_ID" in told or "environment" in told, told
     assert not one.events("lease.acquired")
@@ -128,21 +128,14 @@ def is_signed_for_another_time(command):
 
 # ---- case 7: credentials that expire ----
 
-def write_credentials(path, key, secret="the-secret-of-it"):
-    new = path.with_suffix(".new")
-    new.write_text(f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n")
-    new.replace(path)
-
-
 def test_case_7_expired_credentials_close_the_gate_at_expiry_and_a_new_file_heals_it(
         dynalite, fault_proxy, sidecar, app, tmp_path, client):
     store = dynalite()
     proxy = fault_proxy(store)
     files = tmp_path / "credentials"
-    write_credentials(files, "AKIDOLD")
-    environment = {**{k: v for k, v in aws_request.ENVIRONMENT.items() if "KEY" not in k},
-                   "AWS_SHARED_CREDENTIALS_FILE": str(files)}
-    one = sidecar("s1", proxy.store_options(), gates=[http_gate(app("a"))], env=environment).start()
+    aws_request.write_credentials(files, "AKIDOLD", "the-secret-of-it")
+    one = sidecar("s1", proxy.store_options(), gates=[http_gate(app("a"))],
+                  env=aws_request.with_credentials_file(files)).start()
     one.wait_active()
     pid = one.pid
     requests = client(one.gate(), rate=100)
@@ -163,7 +156,7 @@ def test_case_7_expired_credentials_close_the_gate_at_expiry_and_a_new_file_heal
     assert refused >= 1
     watch_for(lambda: not one.holding() and get(one.gate()).status == 503, 0.5, one.tail)
 
-    write_credentials(files, "AKIDNEW")
+    aws_request.write_credentials(files, "AKIDNEW", "the-secret-of-it")
     healed = time.time()
     again = one.wait_active(TTL + 1, since=healed)
     assert again.at - healed < TTL, f"{again.at - healed:.3f} s after the file was replaced"

@@ -9,6 +9,7 @@ from harness import aws_request
 from harness.process import free_port
 from harness.sqs_clients import Boto, BotoQuery, NodeSdk, RawSqs, read
 from harness.sqs_scene import gate_url, queue_url, sqs_gate
+from harness.wait import wait_for
 
 MIB = 1024 * 1024
 CLIENTS = {each.name: each for each in (NodeSdk, Boto, BotoQuery)}
@@ -65,6 +66,20 @@ def test_a_key_that_the_service_does_not_know_is_told_too(strict_sqs, before, cl
     service.credentials = {"AKIDOTHER": "x"}
     answer = client(one).call("ListQueues", {})
     assert answer.status == 403 and answer.code in ("UnrecognizedClientException", "InvalidClientTokenId"), answer
+
+
+def test_a_credentials_file_that_is_replaced_heals_the_gate_without_a_restart(strict_sqs, sidecar, tmp_path):
+    service = strict_sqs(credentials={"AKIDNEW": "its-secret"})
+    files = tmp_path / "credentials"
+    aws_request.write_credentials(files, "AKIDOLD", "its-secret")
+    one = sidecar("s1", tmp_path / "store", gates=[sqs_gate(service)],
+                  env=aws_request.with_credentials_file(files)).start()
+    one.wait_active()
+    raw = RawSqs(one.gate("queue"), is_json=True)
+    assert raw.call("ListQueues").status == 403
+    aws_request.write_credentials(files, "AKIDNEW", "its-secret")
+    wait_for(lambda: raw.call("ListQueues").ok, 3, "the new key is used")
+    assert len([r for r in service.requests if r.status == 403]) >= 1
 
 
 def test_an_endpoint_that_cannot_be_reached_is_an_error_that_names_it(before, client):

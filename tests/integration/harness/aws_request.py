@@ -25,6 +25,18 @@ def environment(key=KEY, secret=SECRET):
     return {**ENVIRONMENT, "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
 
 
+def with_credentials_file(path):
+    """ENVIRONMENT, but for the credentials: those are in the file."""
+    return {**{k: v for k, v in ENVIRONMENT.items() if "KEY" not in k}, "AWS_SHARED_CREDENTIALS_FILE": str(path)}
+
+
+def write_credentials(path, key, secret):
+    """At once and whole, as whatever renews such a file does it."""
+    new = path.with_suffix(".new")
+    new.write_text(f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n")
+    new.replace(path)
+
+
 def _hmac(key, text):
     return hmac.new(key, text.encode(), hashlib.sha256).digest()
 
