@@ -41,13 +41,16 @@ def terms_of(one, ends):
 
 
 def explained(message, failovers):
-    """The failovers that lie between two receives of a message; None if there is a pair without one."""
+    """[(failover, how)]: for each receive after the first, why the one before it was not the last: it was
+    in flight in that failover, or came to a poll which that failover had left open at the service. None
+    if there is a receive without a failover."""
     found = []
-    for first, second in zip(message.received_at, message.received_at[1:]):
-        between = [f for f in failovers if first - READER_LAG <= f.at <= second]
-        if not between:
+    for (asked, first), (_, second) in zip(message.receives, message.receives[1:]):
+        in_flight = [f for f in failovers if first - READER_LAG <= f.at <= second]
+        swallowed = [f for f in failovers if asked <= f.at <= first]
+        if not in_flight and not swallowed:
             return None
-        found.append(between[0])
+        found.append((in_flight[0], "in flight") if in_flight else (swallowed[-1], "swallowed"))
     return found
 
 
@@ -118,18 +121,17 @@ def judge(service, sidecars, consumers, failovers, kills):
         processed.update(e["body"] for e in consumers[one.node].events("done"))
     assert sorted(processed) == sorted(f"m{i}" for i in range(MESSAGES)), "lost"
     twice = {body for body, count in processed.items() if count > 1}
-    causes, given_back = collections.Counter(), 0
+    causes, once = collections.Counter(), collections.Counter()
     for message in service.queues["orders"].deleted.values():
         found = explained(message, failovers)
-        assert found is not None, f"{message.body} was received again without a failover: {message.received_at}"
-        if message.body not in twice:
-            given_back += len(found)
-            continue
-        causes.update(f.kind for f in found)
-        assert any(f.kind == "kill -9" for f in found), f"{message.body} was processed twice after {found}"
+        assert found is not None, f"{message.body} was received again without a failover: {message.receives}"
+        how = [f"{word} in a {failover.kind}" for failover, word in found]
+        (causes if message.body in twice else once).update(how)
+        assert message.body not in twice or "in flight in a kill -9" in how, \
+            f"{message.body} was processed twice: {found}, {message.receives}"
     forced = sum(1 for f in failovers if f.kind == "kill -9")
     assert forced == FAILOVERS // 2 == len(failovers) - forced
     held = {one.node: len(consumers[one.node].events("done")) for one in sidecars}
     measured(f"sqs failovers: {MESSAGES} messages, {forced} kill -9, {len(failovers) - forced} step-downs: "
-             f"{len(processed)} distinct processed ({held}), {len(twice)} of them twice (in flight in: {dict(causes)}), "
-             f"{given_back} more received again but processed once, 0 by a standby")
+             f"{len(processed)} distinct processed ({held}), {len(twice)} of them twice ({dict(causes)}), "
+             f"{sum(once.values())} more received again but processed once ({dict(once)}), 0 by a standby")

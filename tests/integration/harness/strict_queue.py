@@ -32,7 +32,7 @@ class Message:
         self.first_received_ms = 0
         self.receive_count = 0
         self.handle = None      # the newest: all before it are stale
-        self.received_at = []   # wall clock of each receive
+        self.receives = []      # (when its poll began, when it got it), wall clock, of each receive
 
     def in_flight(self, now):
         return self.handle is not None and self.visible_at > now
@@ -127,8 +127,8 @@ class Queue:
 
     # ---- receiving ----
 
-    def receive(self, count, visibility, now):
-        """Messages that are visible, now in flight; [] if there are none."""
+    def receive(self, count, visibility, now, asked_at=None):
+        """Messages that are visible, now in flight; [] if there are none. `asked_at`: for the record."""
         got = []
         busy = {m.group for m in self.messages if m.in_flight(now)} if self.fifo else ()
         for message in self.messages:
@@ -139,7 +139,7 @@ class Queue:
             message.handle = f"{self.name}#{message.id}#{uuid.uuid4()}"
             message.visible_at = now + visibility
             message.receive_count += 1
-            message.received_at.append(time.time())
+            message.receives.append((asked_at, time.time()))
             message.first_received_ms = message.first_received_ms or int(time.time() * 1000)
             got.append(message)
         return got

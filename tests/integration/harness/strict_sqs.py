@@ -268,10 +268,10 @@ class StrictSqs:
                 raise SqsError("InvalidParameterValue", f"Value {wait} for parameter WaitTimeSeconds is invalid. "
                                "Reason: Must be >= 0 and <= 20, if provided.")
             visibility = int(p.get("VisibilityTimeout", queue.attributes["VisibilityTimeout"]))
-            end = time.monotonic() + wait
+            end, asked_at = time.monotonic() + wait, time.time()
             while True:
                 now = time.monotonic()
-                got = queue.receive(count, visibility, now)
+                got = queue.receive(count, visibility, now, asked_at)
                 if got or now >= end or self.closing:
                     break
                 self.changed.wait(min(end, queue.next_change(now) or end) - now)
