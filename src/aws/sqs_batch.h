@@ -29,18 +29,29 @@ struct SqsMessage {
   std::string deduplication_id;  // FIFO queues; empty: none
 };
 
+std::string_view DataTypeOf(const SqsAttribute& attribute);  // "String", "Binary"
+
 // What SQS counts of a message: its text and its attributes' names, types and values.
 size_t MessageBytes(const SqsMessage& message);
 
 // A body for bytes of any kind: as they are if SQS can carry them as text (and they are not empty),
-// else as base64 with the attribute "ContentEncoding" = "base64".
+// else as base64 with the attribute "ContentEncoding" = "base64" (which any receiver can decode).
 void SetPayload(SqsMessage& message, std::string_view bytes);
 inline constexpr std::string_view kEncodingAttribute = "ContentEncoding";
 inline constexpr std::string_view kEncodingBase64 = "base64";
+// The base64 of no bytes would be empty, and SQS takes no empty body: one that no bytes have.
+inline constexpr std::string_view kEmptyBase64 = "=";
+// The bytes again, at the receiver's. kInvalid: an unknown encoding, or a body that is not of it.
+base::Result<std::string> GetPayload(std::string_view body,
+                                     const std::vector<SqsAttribute>& attributes);
 
 // Consecutive runs of `messages`, each within the limits of one call, in order: sizes of the runs.
 // A message that is alone too long makes kLimit with its id.
 base::Result<std::vector<size_t>> SplitBatches(const std::vector<SqsMessage>& messages);
+
+// kInvalid: not 1 to 10, or too long together; ids that are none, or not distinct.
+base::Status CheckBatch(const std::vector<SqsMessage>& messages);
+base::Status CheckEntryIds(std::vector<std::string_view> ids);
 
 // What became of one entry.
 struct EntryResult {

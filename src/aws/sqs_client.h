@@ -39,7 +39,7 @@ using SqsDone = std::function<void(std::variant<T, SqsFailure>)>;
 
 class SqsClient {
  public:
-  explicit SqsClient(Service& service) : service_(service) {}
+  SqsClient(loop::Loop& loop, Service& service) : loop_(loop), service_(service) {}
 
   // Errors (kInvalid, told later like all others): no entries, more than 10, more than 1 MiB, ids
   // that are not distinct; SplitBatches never makes such.
@@ -79,10 +79,7 @@ class SqsClient {
                                               std::function<void(base::Result<Response>)> done);
 
  private:
-  [[nodiscard]] std::unique_ptr<Call> Ask(
-      std::string_view action, std::string body, base::Duration timeout, bool idempotent,
-      std::function<void(std::variant<std::string, SqsFailure>)> done);
-
+  loop::Loop& loop_;
   Service& service_;
 };
 
