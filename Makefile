@@ -13,7 +13,7 @@ PYTHON ?= $(shell test -x /usr/bin/python3 && echo /usr/bin/python3 || echo pyth
 CXX_FILES = find src tests bench -name '*.cc' -o -name '*.h'
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test helm-test check asan coverage bench simulate mutants moves chaos fuzz deps clean
+.PHONY: help run build test helm-test check asan coverage bench bench-sqs simulate mutants moves chaos fuzz deps clean
 
 help:
 	@echo "make run       build, then two sidecars with a stock application and things to try (DEMO=1: plays a failover)"
@@ -23,7 +23,8 @@ help:
 	@echo "make check     layering and bans, format, clang-tidy, cppcheck, scripts; changes nothing (DEEP=1: a longer look)"
 	@echo "make asan      every test, the chart's too, under AddressSanitizer and UndefinedBehaviorSanitizer (build-asan/)"
 	@echo "make coverage  what the unit tests reach of lease, proto and the gates' core; fails below 90 % and 80 %"
-	@echo "make bench     our gate beside HAProxy and nginx (QUICK=1: under two minutes)"
+	@echo "make bench     our gates beside HAProxy and nginx, and before SQS beside Envoy (QUICK=1: HTTP only, under two minutes)"
+	@echo "make bench-sqs the SQS part of it: direct calls, our gate, Envoy's signing filter, HAProxy (QUICK=1: a minute and a half)"
 	@echo "make simulate  the lease protocol's simulator (SEEDS=n, default $(SEEDS); FIRST=s: the first seed)"
 	@echo "make mutants   deliberate faults of the source, each caught by the simulator: which checker, after how many seeds"
 	@echo "make moves     planned moves, rolling replacement, restarts under 1000 requests/s (MOVES=50 STORE=redis|file)"
@@ -129,7 +130,13 @@ run: build
 
 bench: build
 	@.ci/deps bench
+	@cmake --build build --parallel $(JOBS) --target sqs_upstream
 	@QUICK=$(QUICK) bench/run
+
+bench-sqs: build
+	@.ci/deps bench
+	@cmake --build build --parallel $(JOBS) --target sqs_upstream
+	@QUICK=$(QUICK) bench/run --sqs
 
 clean:
 	@rm -rf build build-asan build-check build-coverage build-fuzz

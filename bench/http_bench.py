@@ -59,10 +59,11 @@ def _time(text):
     return float(number) * _UNITS[unit]
 
 
-def load(port, seconds, cpus):
-    """wrk, one thread. (requests, seconds, p50, p99)."""
-    command = [find("wrk"), "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency",
-               f"http://127.0.0.1:{port}/"]
+def load(port, seconds, cpus, connections=CONNECTIONS, script=(), words=()):
+    """wrk, one thread. `script`: wrk's options for one, `words`: what it is told.
+    (requests, seconds, p50, p99)."""
+    command = [find("wrk"), "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", *script,
+               f"http://127.0.0.1:{port}/", *words]
     out = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 30, check=False,
                          preexec_fn=in_child(cpus))
     total = re.search(r"(\d+) requests in ([\d.]+[a-z]+)", out.stdout)

@@ -148,14 +148,16 @@ def _command(name, binary, home, config):
 class Proxy:
     """One proxy, running. `startup` is seconds from exec to its first answer."""
 
-    def __init__(self, name, text, directory, binary, upstream, cpus, ready=first_answer):
+    def __init__(self, name, text, directory, binary, upstream, cpus, ready=first_answer,
+                 command=None):
         self.name = name
         self.port = free_port()
         home = directory / f"{name}-{self.port}"
         home.mkdir()
         config = home / "proxy.conf"
         config.write_text(text.format(dir=home, port=self.port, upstream=upstream))
-        self.process = Process(_command(name, binary, home, config), home / "proxy.log", cpus)
+        self.process = Process((command or _command)(name, binary, home, config),
+                               home / "proxy.log", cpus)
         self.startup = ready(self.process, self.port)
         self.pid = self.process.worker()
 
