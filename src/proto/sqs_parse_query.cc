@@ -40,6 +40,7 @@ std::optional<Fault> ReadFields(const RequestText& text, std::vector<FormField>&
   }
   std::erase_if(fields, [](const FormField& field) { return IsSignature(field.name); });
   std::vector<std::string_view> names;
+  names.reserve(fields.size());
   for (const FormField& field : fields) names.push_back(field.name);
   std::sort(names.begin(), names.end());
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end()) {
@@ -78,9 +79,17 @@ std::optional<Fault> ReadInt(std::string_view name, const std::string* value,
 
 std::optional<Fault> ReadBatch(ClientRequest& request) {
   const bool acknowledges = KindOf(request.action) == Kind::kAcknowledge;
+  const std::string prefix = EntryPrefix(request);
   std::vector<size_t> numbers;  // of the entries, as the client counted them
   for (const FormField& field : request.source.fields) {
-    const std::optional<EntryField> part = ParseEntryField(EntryPrefix(request), field.name);
+    const std::optional<EntryField> part = ParseEntryField(prefix, field.name);
+    if (!part && field.name.starts_with(prefix + ".")) {
+      // ".01.Id" may be an entry's for SQS; as nobody's it would go on unseen.
+      return MakeQueryFault(FaultKind::kInvalidParameter,
+                            "The parameter " + base::Printable(field.name) +
+                                " is not valid. Reason: Entries are counted 1, 2, ...: " + prefix +
+                                ".1.Id.");
+    }
     if (!part) continue;
     const auto known = std::find(numbers.begin(), numbers.end(), part->number);
     const auto index = static_cast<size_t>(known - numbers.begin());
