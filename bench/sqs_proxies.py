@@ -120,7 +120,7 @@ def first_send(process, port, seconds=10.0):
         finally:
             connection.close()
         time.sleep(0.0005)
-    raise Failure(f"{process.command[0]} on port {port} takes no message (its last answer: {said}):\n"
+    raise Failure(f"{process.log.parent.name} takes no message (its last answer: {said}):\n"
                   + process.log.read_text(errors="replace")[-2000:])
 
 
