@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "admin/lease_metrics.h"
+#include "app/make_gate.h"
 #include "app/make_store.h"
 #include "app/store_metrics.h"
 #include "base/text.h"
@@ -86,7 +87,12 @@ int Sidecar::Run() {
 // ---- starting, in order ----
 
 void Sidecar::OpenStore() {
-  store_ = MakeStore(loop_, config_.store, process_id_, log_);
+  auto store = MakeStore(loop_, config_.store, process_id_, aws_, log_);
+  if (!store) {
+    Refuse("store.refused", store.error(), 2);
+    return;
+  }
+  store_ = std::move(store).value();
   store_->Open([this](std::string_view kind, bool active,
                       const std::string& sentence) { OnTrouble(kind, active, sentence); },
                [this](const base::Status& status) { OnStoreOpen(status); });
@@ -171,9 +177,12 @@ bool Sidecar::MakeLeases() {
         }
         gate_host.peer_secret = std::move(read).value();
       }
-      driver.AddGate(gate.type == gate::Type::kHttp
-                         ? gate::MakeHttpGate(gate, std::move(gate_host))
-                         : gate::MakeTcpGate(gate, std::move(gate_host)));
+      auto made = MakeGate(gate, std::move(gate_host), aws_);
+      if (!made) {
+        const std::string where = "gate \"" + gate.name + "\": ";
+        return Refuse("gate.refused", {made.error().code, where + made.error().message}, 2);
+      }
+      driver.AddGate(std::move(made).value());
     }
     if (watchdog_ && config_.exec.lease == options.name) AddCommand(driver, options);
   }
@@ -194,7 +203,8 @@ gate::Host Sidecar::HostOf(LeaseDriver& driver, const lease::Options& options) {
           driver.sequence(),
           [&driver] { return driver.state_name(); },
           [&driver] { driver.DoubtPeer(); },
-          {}};
+          {},
+          options.step_down_grace};
 }
 
 // After all other gates: it opens when they listen, and is what a drain ends with.
@@ -410,10 +420,12 @@ void Sidecar::CloseAll() {
     drivers_.clear();
     audit_.reset();
     signals_.reset();
-    store_->Close([this] {
+    const auto stop = [this] {
       log_.Info("sidecar.stopped", "everything is closed", {{"exit_code", exit_code_}});
       loop_.Stop();
-    });
+    };
+    if (!store_) return stop();  // it could not even be made
+    store_->Close(stop);
   });
 }
 

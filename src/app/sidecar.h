@@ -14,6 +14,7 @@
 #include "admin/control.h"
 #include "admin/hooks.h"
 #include "admin/signal_server.h"
+#include "app/aws_access.h"
 #include "app/lease_driver.h"
 #include "app/lost_time.h"
 #include "app/state_dir.h"
@@ -92,6 +93,7 @@ class Sidecar : public admin::Control {
   const base::WallTime started_wall_;
   LostTimeDetector lost_time_;
   std::unique_ptr<StateDir> state_dir_;  // null: node.state_dir is not set
+  AwsAccess aws_{loop_, log_};
   std::unique_ptr<store::LeaseStore> store_;
   std::unique_ptr<admin::AuditLog> audit_;
   std::vector<std::unique_ptr<LeaseDriver>> drivers_;
