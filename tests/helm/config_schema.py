@@ -15,7 +15,7 @@ OPTION = re.compile(r"^([a-z_.]+)(?: = (.*)|   \(must be given\))$")
 
 
 def parse(reference):
-    """[(section, repeated, key, default or None, kind, range, gate or store type or None, why)]."""
+    """[(section, repeated, key, default or None, kind, range, gate or store types or None, why)]."""
     options = []
     section = repeated = None
     lines = reference.splitlines()
@@ -25,8 +25,8 @@ def parse(reference):
         elif match := OPTION.match(line):
             what = lines[number + 1].strip().split("; ")
             kind, _, allowed = what[0].partition(": ")
-            only = [re.match(r'only for type = "(.*)"', word) for word in what[1:]]
-            only = [each.group(1) for each in only if each]
+            only = [re.findall(r'"(\w+)"', word) for word in what[1:]
+                    if word.startswith("only for type = ")]
             options.append((section, repeated, match.group(1), match.group(2), kind, allowed,
                             only[0] if only else None, lines[number + 2].strip()))
     return options
@@ -85,14 +85,17 @@ def _put(table, option):
 
 
 def _gates(options):
-    """http unless type: tcp says otherwise; each kind with its own options and no others."""
-    tables = {"http": _table(), "tcp": _table()}
+    """http unless type says otherwise; each kind with its own options and no others."""
+    tables = {"http": _table(), "tcp": _table(), "sqs": _table()}
     for option in options:
         for kind, table in tables.items():
-            if option[6] in (None, kind):
+            if option[6] is None or kind in option[6]:
                 _put(table, option)
-    is_tcp = {"properties": {"type": {"const": "tcp"}}, "required": ["type"]}
-    return {"type": "array", "items": {"if": is_tcp, "then": tables["tcp"], "else": tables["http"]}}
+
+    def is_of(kind):
+        return {"properties": {"type": {"const": kind}}, "required": ["type"]}
+    rest = {"if": is_of("sqs"), "then": tables["sqs"], "else": tables["http"]}
+    return {"type": "array", "items": {"if": is_of("tcp"), "then": tables["tcp"], "else": rest}}
 
 
 def config_schema(reference):

@@ -42,6 +42,12 @@ REFUSED = {
         ([put("config.gate", [{"name": "a", "listen": "0.0.0.0:1"}])], ["/config/gate/0", "upstream"]),
     "an_option_of_the_other_kind_of_gate":
         ([gate(type="tcp", head_timeout="3s")], ["/config/gate/0", "head_timeout"]),
+    "a_policy_for_an_sqs_gate":
+        ([put("config.gate", [{"name": "q", "type": "sqs", "listen": "127.0.0.1:9324", "standby": "hold"}])],
+         ["/config/gate/0", "standby"]),
+    "an_sqs_gate_that_others_reach":
+        ([put("config.gate", [{"name": "q", "type": "sqs", "listen": "0.0.0.0:9324"}])],
+         ['config.gate "q", listen: 0.0.0.0:9324', "credentials", "127.0.0.1:9324"]),
     "a_policy_of_the_other_kind_of_gate": ([gate(standby="refuse")], ["/config/gate/0/standby"]),
     "a_size_without_unit": ([gate(buffer_bytes="64K")], ["/config/gate/0/buffer_bytes"]),
     "a_number_out_of_range": ([lease(max_renew_fails=0)], ["/config/lease/0/max_renew_fails"]),

@@ -57,9 +57,13 @@ bytes, and beginning with "leasehold:", so that one ACL fits all.
   {{- end -}}
 {{- else if eq $config.store.type "redis" -}}
   {{- $_ := unset $config.store "file" -}}
+  {{- $_ := unset $config.store "dynamodb" -}}
   {{- if and $secrets.redisPassword.secretName (not (dig "store" "redis" "password_file" "" $config)) -}}
     {{- $_ := set $config.store.redis "password_file" "/etc/leasehold/secrets/redis-password" -}}
   {{- end -}}
+{{- else -}}
+  {{- $_ := unset $config.store "file" -}}
+  {{- $_ := unset $config.store "redis" -}}
 {{- end -}}
 {{- if include "leasehold.mountsAdminToken" . -}}
   {{- $_ := set $config "admin" (mergeOverwrite (dict) (dig "admin" (dict) $config) (dict "token_file" "/etc/leasehold/admin-token")) -}}
@@ -69,7 +73,7 @@ bytes, and beginning with "leasehold:", so that one ACL fits all.
   {{- if and $secrets.peerSecret.secretName $gate.peer_listen (not $gate.peer_secret_file) -}}
     {{- $_ := set $gate "peer_secret_file" "/etc/leasehold/secrets/peer-secret" -}}
   {{- end -}}
-  {{- if and (not $upstream) (ne (default "inbound" $gate.direction) "outbound") (not (hasPrefix "unix:" $gate.upstream)) -}}
+  {{- if and (not $upstream) (ne (default "http" $gate.type) "sqs") (ne (default "inbound" $gate.direction) "outbound") (not (hasPrefix "unix:" $gate.upstream)) -}}
     {{- $upstream = $gate.upstream -}}
   {{- end -}}
 {{- end -}}

@@ -18,7 +18,7 @@
   {{- end -}}
 {{- else if eq $type "file" -}}
   {{- if gt (int .Values.workload.replicas) 1 -}}
-    {{- fail (printf "workload.replicas: %d pods cannot share the file store, which is for one machine; use config.store.type: redis" (int .Values.workload.replicas)) -}}
+    {{- fail (printf "workload.replicas: %d pods cannot share the file store, which is for one machine; use config.store.type: redis or dynamodb" (int .Values.workload.replicas)) -}}
   {{- end -}}
   {{- $volume := .Values.fileStore.volumeName -}}
   {{- if not $volume -}}
@@ -48,6 +48,11 @@
   {{- end -}}
 {{- end -}}
 
+{{- range $gate := $config.gate -}}
+  {{- if and (eq (default "http" $gate.type) "sqs") (not (include "leasehold.isLoopback" $gate.listen)) -}}
+    {{- fail (printf "config.gate %q, listen: %s can be reached from beyond the pod, and an sqs gate signs whatever comes with the pod's own AWS credentials: write 127.0.0.1:9324" $gate.name $gate.listen) -}}
+  {{- end -}}
+{{- end -}}
 {{- $ports := include "leasehold.ports" . | fromJson -}}
 {{- $seen := dict -}}
 {{- range concat $ports.gates $ports.peers -}}
