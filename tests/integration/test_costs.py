@@ -69,9 +69,19 @@ def test_a_steady_holder_costs_one_write_a_renewal_and_a_standby_reads_no_faster
              f"standby {reads} reads (poll_interval {timing['poll_interval_ms']} ms)")
 
 
-@pytest.mark.parametrize("kind", ["file", "redis"])
-def test_it_is_ready_within_100_ms_of_its_start(redis_server, sidecar, app, tmp_path, kind):
-    store = redis_server() if kind == "redis" else tmp_path / "store"
+@pytest.fixture(params=["file", "redis", "dynamodb"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def store(request, kind, tmp_path):
+    if kind == "file":
+        return tmp_path / "store"
+    return request.getfixturevalue({"redis": "redis_server", "dynamodb": "dynalite"}[kind])()
+
+
+def test_it_is_ready_within_100_ms_of_its_start(store, sidecar, app, kind):
     backend = app("a")
     one = sidecar("s1", store, gates=[http_gate(backend)])
     listening, held = [], []
@@ -90,9 +100,7 @@ def test_it_is_ready_within_100_ms_of_its_start(redis_server, sidecar, app, tmp_
     assert statistics.median(listening) < limit
 
 
-@pytest.mark.parametrize("kind", ["file", "redis"])
-def test_idle_it_takes_at_most_10_mib(redis_server, sidecar, app, tmp_path, kind):
-    store = redis_server() if kind == "redis" else tmp_path / "store"
+def test_idle_it_takes_at_most_10_mib(store, sidecar, app, kind):
     one = sidecar("s1", store, gates=[http_gate(app("a"))]).start()
     one.wait_active()
     # Renewals, a scrape and a request have happened: that is what idle looks like in production.
