@@ -1,5 +1,16 @@
 // Fault: an error as SQS itself would answer it, in either protocol, so that an unmodified SDK
 // raises the exception it has for it, and repeats what it repeats. Pure.
+//
+// What SDKs make of these answers was tried with botocore 1.44 (JSON; retry modes legacy and
+// standard), botocore 1.29 (Query) and @aws-sdk/client-sqs 3 (JSON, Node 20), against a server that
+// answers nothing else:
+// - JSON: the exception's class comes from "__type" behind its '#' (QueueDoesNotExist), its code
+//   from x-amzn-query-error, without which code and fault are missing. Types of
+//   com.amazon.coral.service have no class; they are ClientError, SQSServiceException.
+// - Repeated: ServiceUnavailable (503), InternalFailure (500), RequestThrottled, which botocore's
+//   legacy mode repeats with status 403 only. Nothing else is.
+// Statuses, types and codes: the API reference; 404 for a receipt handle, MalformedInput, and a
+// missing queue for a missing QueueUrl in JSON are what recordings of SQS show.
 #pragma once
 
 #include <string>

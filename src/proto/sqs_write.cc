@@ -99,11 +99,10 @@ void WriteQuery(const ClientRequest& request, std::vector<FormField> fields, con
                 std::string_view base_path, Outgoing& outgoing) {
   if (!request.source.path.empty()) outgoing.path = request.source.path;
   if (rewrite.queue_url) {
-    const bool named = std::any_of(fields.begin(), fields.end(),
-                                   [](const FormField& field) { return field.name == "QueueUrl"; });
     const std::optional<QueueUrl> queue = ParseQueueUrl(*rewrite.queue_url, base_path);
     if (!request.source.path.empty()) outgoing.path = queue ? queue->path() : "/";
-    if (named || request.source.path.empty()) SetField(fields, "QueueUrl", *rewrite.queue_url);
+    // Also where the path was enough for the client: SQS takes both, some emulators only this.
+    SetField(fields, "QueueUrl", *rewrite.queue_url);
   }
   if (rewrite.wait_seconds) {
     SetField(fields, "WaitTimeSeconds", std::to_string(*rewrite.wait_seconds));
