@@ -262,7 +262,7 @@ client::HttpRequest Service::Impl::Sign(Request request, const Credentials& with
   what.headers = headers;
   what.payload_sha256_hex = digest;
   if (endpoint.service == "s3") what.path_form = sigv4::PathForm::kS3;
-  for (sigv4::Header& header : sigv4::Sign(what, {endpoint.region, endpoint.service}, with.key,
+  for (sigv4::Header& header : signer.Sign(what, {endpoint.region, endpoint.service}, with.key,
                                            clock.UnixSeconds(loop::Loop::WallNow()))) {
     http.headers.push_back(std::move(header));
   }

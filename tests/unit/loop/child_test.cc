@@ -68,6 +68,15 @@ TEST_F(ChildTest, ExitCodeAndBothOutputsAreReported) {
   EXPECT_EQ(exit_->output, "out\nerr\n");
 }
 
+TEST_F(ChildTest, StandardErrorIsDroppedWhereThatIsAskedFor) {
+  ChildOptions options;
+  options.argv = {"sh", "-c", "echo out; echo err >&2 && echo still"};
+  options.stderr_dropped = true;
+  ASSERT_TRUE(Start(options).ok());
+  ASSERT_TRUE(Exited());
+  EXPECT_EQ(exit_->output, "out\nstill\n");
+}
+
 TEST_F(ChildTest, EnvironmentIsAddedToOurs) {
   ChildOptions options;
   options.argv = {"sh", "-c", "echo $LEASE_NAME; test -n \"$PATH\""};
