@@ -104,7 +104,7 @@ GateStatus GateFrame::status() const {
   status.name = options_.name;
   status.type = type_;
   status.listen = listener_ == nullptr ? "" : listener_->bound().ToString();
-  status.upstream = options_.upstream.ToString();
+  status.upstream = upstream_name();
   status.state = lease::ValveName(core_.valve());
   status.connections = connections();
   status.in_flight = core_.in_flight();
@@ -292,6 +292,7 @@ void GateFrame::ArmTimers() {
 }
 
 void GateFrame::TunnelsEnd() {
+  if (!has_tunnels()) return;
   if (options_.outbound) {
     core_.StopWaitingForTunnels();
   } else {

@@ -73,6 +73,9 @@ class GateFrame : public Gate {
   // whose connections go on until the release. A tunnel that wants to begin later in the same
   // drain is the gate's to refuse: core().tunnels_end() has passed.
   virtual void CutTunnels() = 0;
+  // False: nothing of this gate is a tunnel; a drain waits for all that is in flight.
+  virtual bool has_tunnels() const { return true; }
+  virtual std::string upstream_name() const { return options_.upstream.ToString(); }
   // Of clients and of other sidecars.
   virtual uint64_t connections() const = 0;
   virtual uint64_t bytes_to_upstream() const = 0;
