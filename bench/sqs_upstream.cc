@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <ctime>
 #include <utility>
 
 #include "proto/http1_write.h"
@@ -57,6 +58,19 @@ Answer SqsUpstream::Reply(const proto::http1::RequestHead& head, std::string_vie
   return answers_.Of(head.Find("X-Amz-Target"), body);
 }
 
+const std::string& SqsUpstream::Date() {
+  const int64_t seconds = loop::Loop::WallNow().unix_ms / 1000;
+  if (seconds != date_seconds_) {
+    date_seconds_ = seconds;
+    const time_t as_time = seconds;
+    tm parts{};
+    gmtime_r(&as_time, &parts);
+    char text[40];
+    date_.assign(text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts));
+  }
+  return date_;
+}
+
 // Later, from the loop: whoever asks to be buried is still on the stack.
 void SqsUpstream::Bury(SqsConnection* connection) {
   loop_.Post([this, connection] {
@@ -95,6 +109,7 @@ void SqsConnection::OnComplete() {
   head_.clear();
   proto::http1::AppendStatusLine(head_, answer.status, proto::http1::ReasonPhrase(answer.status));
   AppendHeader(head_, "x-amzn-RequestId", "00000000-0000-4000-8000-000000000000");
+  AppendHeader(head_, "Date", upstream_.Date());
   AppendHeader(head_, "Content-Type", "application/x-amz-json-1.0");
   if (!answer.error.empty()) {
     AppendHeader(head_, "x-amzn-query-error", std::string(answer.error) + ";Sender");

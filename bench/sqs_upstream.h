@@ -35,12 +35,16 @@ class SqsUpstream {
   // ---- for SqsConnection ----
   Answer Reply(const proto::http1::RequestHead& head, std::string_view body, bool signed_only);
   void Bury(SqsConnection* connection);
+  // The Date header's value, which SQS gives with every answer, and signers read.
+  const std::string& Date();
 
  private:
   loop::Loop& loop_;
   const Key key_;
   SqsAnswers answers_;
   std::string counts_;
+  std::string date_;
+  int64_t date_seconds_ = 0;  // of date_
   uint64_t signed_ = 0;
   uint64_t checked_ = 0;
   std::vector<std::unique_ptr<loop::Listener>> listeners_;
