@@ -147,7 +147,7 @@ AnswerReader::Progress AnswerReader::TakeHead() {
     response_.headers.emplace_back(header.name, header.value);
   }
   if (head_is_enough_ || head.status == 101) return Progress::kComplete;
-  keeps_connection_ = head.keep_alive && head.framing != http1::Framing::kUntilClose;
+  keeps_connection_ = head.keep_alive;
   return Progress::kHead;
 }
 

@@ -51,7 +51,7 @@ class AnswerReader {
   HttpResponse& response() { return response_; }
   std::string_view piece() const { return piece_; }
   const base::Error& error() const { return error_; }
-  // After kComplete: by this answer the connection may serve another call.
+  // After a kComplete of Next: by this answer the connection may serve another call.
   bool keeps_connection() const { return keeps_connection_; }
 
  private:

@@ -95,9 +95,8 @@ class HttpPool::Impl::Call final : public HttpCall, private HttpConnection::User
   std::string head_;
   std::function<void(base::Result<HttpResponse>)> done_;
   const MonoTime end_;
-  bool holds_place_ = false;  // counted among the pool's busy connections
-  bool kept_ = false;         // the connection served others before
-  bool resent_ = false;
+  bool holds_place_ = false;      // counted among the pool's busy connections
+  bool kept_ = false;             // the connection served others before
   std::optional<Error> refused_;  // told by the timer, later
   loop::Timer deadline_;
   std::unique_ptr<loop::Connecting> connecting_;
@@ -168,9 +167,8 @@ void HttpPool::Impl::Call::OnAnswer(HttpResponse response) {
 void HttpPool::Impl::Call::OnFailure(Error why) {
   const bool stale = kept_ && connection_->untouched();
   connection_.reset();
-  if (stale && idempotent_ && !resent_) {
-    resent_ = true;
-    kept_ = false;
+  if (stale && idempotent_) {
+    kept_ = false;  // so this happens once
     return Connect();
   }
   Fail(why.code, why.message);
