@@ -5,24 +5,23 @@
 
 #include "base/text.h"
 #include "proto/url.h"
+#include "store/dynamodb_store.h"
 
 namespace leasehold::config {
 namespace {
 
 constexpr TableId kStore{"store", 0};
 
-bool OnlyBytes(std::string_view text, bool capitals, std::string_view more) {
+bool IsRegion(std::string_view text) {
   for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (capitals && c >= 'A' && c <= 'Z');
-    if (!letter && !(c >= '0' && c <= '9') && more.find(c) == std::string_view::npos) return false;
+    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-') return false;
   }
-  return true;
+  return text.size() <= 64 && !text.starts_with('-');  // the longest today has 16 letters
 }
 
 void CheckRegion(Document& document, const TableId& table, std::string_view key,
                  const std::string& region) {
-  // It becomes a part of a host's name. The longest today has 16 letters.
-  if (region.size() <= 64 && OnlyBytes(region, false, "-") && !region.starts_with('-')) return;
+  if (IsRegion(region)) return;  // it becomes a part of a host's name
   document.Error(table, key, "is no AWS region, like \"eu-central-1\"");
 }
 
@@ -50,12 +49,11 @@ void CheckEndpoint(Document& document, const TableId& table, std::string_view ke
 
 void CheckDynamoDb(Document& document) {
   const store::DynamoDbOptions& dynamodb = document.config().store.dynamodb;
-  // DynamoDB's own rule for table names.
-  if (dynamodb.table.size() < 3 || dynamodb.table.size() > 255 ||
-      !OnlyBytes(dynamodb.table, true, "._-")) {
-    document.Error(
-        kStore, "dynamodb.table",
-        "must be 3 to 255 letters, digits, '.', '_' or '-': a table's name, not its ARN");
+  if (const base::Status valid = store::ValidateDynamoDbOptions(dynamodb); !valid) {
+    // "<key> = "<value>" <sentence>"; key and value are shown anyway.
+    const std::string& message = valid.error().message;
+    document.Error(kStore, message.substr(0, message.find(' ')),
+                   message.substr(message.rfind("\" must") + 2));
   }
   CheckRegion(document, kStore, "dynamodb.region", dynamodb.region);
   CheckEndpoint(document, kStore, "dynamodb.endpoint", dynamodb.endpoint);
