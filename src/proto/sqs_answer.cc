@@ -78,6 +78,7 @@ base::Result<std::string> MergeXml(Action action, std::string_view body, const s
 
 base::Result<std::string> RewriteJsonUrls(
     std::string_view body, const std::function<std::string(std::string_view)>& change) {
+  if (body.empty()) return std::string();
   const auto members = JsonMembers(body, {0, body.size()});
   if (!members) return members.error();
   Parts parts;
@@ -111,6 +112,8 @@ base::Result<std::string> RewriteXmlUrls(
 }  // namespace
 
 base::Result<std::vector<Received>> ParseReceived(Protocol protocol, std::string_view body) {
+  // AWS JSON: SDKs read an empty body as an object without members, and some servers send one.
+  if (protocol == Protocol::kJson && body.empty()) return std::vector<Received>();
   const std::vector<std::string_view> fields = {"MessageId", "ReceiptHandle"};
   const auto rows = ReadRows(protocol, body, {{"Messages"}, {"Message"}, {0}, fields, fields});
   if (!rows) return rows.error();

@@ -14,6 +14,7 @@ from harness.wait import wait_for
 MESSAGES = 1000
 FAILOVERS = 10
 HANDLE_MS = 20
+LEFT_AT_FAILOVER = 35   # with what waits out its visibility time-out after a kill
 VISIBILITY = "5"   # s: what a killed holder's consumer had in flight comes back so much later
 # From the gate's last byte to the consumer's first line about it, on a busy two-core machine.
 READER_LAG = 0.25
@@ -70,14 +71,14 @@ def test_1000_messages_and_ten_failovers_lose_none_and_explain_each_duplicate(
                                        batchSize=10, waitTimeSeconds=20)
         things.callback(consumers[one.node].close)
     began = time.time()
-    failovers, kills = run(service, sidecars, consumers)
+    failovers, kills = run(service, sidecars)
     wait_for(lambda: not service.queues["orders"].messages, 30,
              lambda: f"{len(service.queues['orders'].messages)} messages are left")
     judge(service, sidecars, consumers, failovers, kills)
     measured(f"sqs failovers took {time.time() - began:.0f} s")
 
 
-def run(service, sidecars, consumers):
+def run(service, sidecars):
     """Sends while it moves the lease; (failovers, {node: [when it was killed]})."""
     failovers, kills = [], collections.defaultdict(list)
     numbers = iter(range(MESSAGES))
@@ -85,16 +86,14 @@ def run(service, sidecars, consumers):
     def send(count):
         service.send(*(f"m{next(numbers)}" for _ in range(count)))
 
-    def done():
-        return sum(len(c.events("done")) for c in consumers.values())
     for turn in range(FAILOVERS):
         holder = wait_for(lambda: next((s for s in sidecars if s.running() and s.holding()), None), 10, "a holder")
         other = next(s for s in sidecars if s is not holder)
         process = holder.admin("/v1/status").json()["node"]["process_id"]
         wait_for(lambda: (other.status()["record"] or {}).get("process_id") == process, 5, "a warm standby")
-        before = done()
         send(MESSAGES // FAILOVERS // 2)
-        wait_for(lambda: done() >= before + 10, 10, "some are processed")
+        # So many are left that the failover meets a consumer at work, and so few that most turns count.
+        wait_for(lambda: len(service.queues["orders"].messages) <= LEFT_AT_FAILOVER, 15, "most are processed")
         if turn % 2 == 0:
             at = holder.kill9()
             kills[holder.node].append(at)

@@ -214,8 +214,8 @@ def test_throttling_and_server_errors_are_the_sdks_to_retry(pair, service, clien
     both = pair()
     mine = client(both.first, kind)
     url = queue_url(both.first, service)
-    for fault in (service.throttle("SendMessage"),
-                  service.fault("SendMessage", "ServiceUnavailable", "later", 503)):
+    for trouble in (("RequestThrottled", "Request is throttled.", 403), ("ServiceUnavailable", "later", 503)):
+        fault = service.fault("SendMessage", *trouble)
         before = len(service.of("SendMessage"))
         sent = mine.call("SendMessage", {"QueueUrl": url, "MessageBody": "x"})
         assert sent.ok and sent.attempts == 2 and fault.hits == 1, sent

@@ -72,7 +72,7 @@ def test_case_32_whatever_the_client_sends_arrives_with_a_signature_that_recompu
         "signed_by_the_client": {"headers": {**own, "X-Amz-Security-Token": "the client's",
                                              "X-Amz-Content-Sha256": "0" * 64}},
         "hop_headers": {"headers": {**JSON, "Connection": "keep-alive, X-Hop", "X-Hop": "1", "TE": "trailers",
-                                    "X-Forwarded-For": "10.0.0.1", "Via": "1.1 other", "Expect": ""}},
+                                    "X-Forwarded-For": "10.0.0.1", "Via": "1.1 other", "Expect": "100-continue"}},
         "unknown_amz_headers": {"headers": {**JSON, "X-Amz-Meta-Foo": "bar", "X-Amz-User-Agent": "x",
                                             "Amz-Sdk-Request": "attempt=1; max=3", "Amz-Sdk-Invocation-Id": "1"}},
         "chunked": {"headers": {**JSON, "Transfer-Encoding": "chunked"}, "chunked": True},

@@ -45,7 +45,7 @@ TEST(SqsAnswerTest, HandlesAreFoundInBothProtocols) {
 
 TEST(SqsAnswerTest, NothingReceivedIsAnEmptyList) {
   EXPECT_TRUE(ParseReceived(Protocol::kQuery, kMotoEmpty)->empty());
-  for (const std::string_view body : {"{}", "{\"Messages\":[]}", "{\"Messages\":null}"}) {
+  for (const std::string_view body : {"", "{}", "{\"Messages\":[]}", "{\"Messages\":null}"}) {
     EXPECT_TRUE(ParseReceived(Protocol::kJson, body)->empty()) << body;
   }
   for (const Protocol protocol : {Protocol::kJson, Protocol::kQuery}) {
