@@ -70,7 +70,7 @@ TEST(SqsAnswerTest, EveryTruncationIsAnErrorWhateverIsAsked) {
   for (size_t n = 0; n < kMotoReceive.size(); ++n) {
     EXPECT_FALSE(ParseReceived(Protocol::kQuery, kMotoReceive.substr(0, n)).ok()) << n;
   }
-  for (size_t n = 0; n < kLasReceive.size(); ++n) {
+  for (size_t n = 1; n < kLasReceive.size(); ++n) {  // no byte at all is an empty result
     EXPECT_FALSE(ParseReceived(Protocol::kJson, kLasReceive.substr(0, n)).ok()) << n;
   }
   for (size_t n = 1; n < kLasFailedXml.size(); ++n) {
