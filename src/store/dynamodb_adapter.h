@@ -76,6 +76,7 @@ class DynamoDbStore final : public LeaseStore {
   void CreateTable();
   void OnCreated(const DynamoDbAnswer& answer);
   void CheckAgain(const std::string& why);
+  void CreateLate();
   void FinishOpen(base::Status status);
 
   DynamoDbItem ItemOf(std::string_view lease) const;
@@ -97,6 +98,7 @@ class DynamoDbStore final : public LeaseStore {
   std::function<void(base::Status)> open_done_;
   bool skew_corrected_ = false;           // by the first call of the start
   base::MonoTime create_until_;           // set when the table is first asked for
+  bool creating_late_ = false;            // after the start
   bool table_asked_for_ = false;          // and DynamoDB said that it makes it, or somebody does
   std::deque<base::MonoTime> throttled_;  // the last throttles, throttles_for_trouble at most
   bool in_throttle_trouble_ = false;

@@ -113,6 +113,7 @@ void DynamoDbStore::Note(const DynamoDbAnswer& answer) {
     log_.Info("store.connected", "connected to " + place_.ToString(), {{"not_logged", swallowed}});
   }
   if (cause == Cause::kThrottled) NoteThrottled(answer.failure->sentence);
+  if (cause == Cause::kNoTable && !open_done_) CreateLate();
 }
 
 // One throttled call is what AWS does; several in a minute are a table or account that is too
@@ -198,6 +199,24 @@ void DynamoDbStore::OnCreated(const DynamoDbAnswer& answer) {
   }
   if (!answer.failure->refused) return CheckAgain(answer.failure->sentence);
   FinishOpen(Error{ErrorCode::kRefused, answer.failure->sentence});
+}
+
+// A service that could not be reached at the start says only now that it has no such table.
+void DynamoDbStore::CreateLate() {
+  if (!options_.create_table || closed_ || std::exchange(creating_late_, true)) return;
+  uint64_t swallowed = 0;
+  if (up_lines_.Allow(loop::Loop::Now(), &swallowed)) {
+    log_.Info("store.creating_table",
+              place_.ToString() + " is not there and is made, billed per request", {});
+  }
+  Send(kCreateTable, CreateTableBody(place_.table), options_.command_timeout,
+       [this](const DynamoDbAnswer& answer) {
+         creating_late_ = false;
+         const bool made = !answer.failure || answer.failure->cause == Cause::kTableExists;
+         uint64_t not_logged = 0;
+         if (made || !down_lines_.Allow(loop::Loop::Now(), &not_logged)) return;
+         log_.Warn("store.create_failed", answer.failure->sentence, {{"not_logged", not_logged}});
+       });
 }
 
 void DynamoDbStore::CheckAgain(const std::string& why) {

@@ -267,6 +267,26 @@ TEST_F(DynamoDbStoreTest, ATableIsMadeAndWaitedForThroughThrottlingAndAnotherCre
   EXPECT_NE(fake_->requests[1].body.find("PAY_PER_REQUEST"), std::string::npos);
 }
 
+TEST_F(DynamoDbStoreTest, ATableIsMadeAlsoWhereTheServiceCameAfterTheStart) {
+  options_.create_table = true;
+  FakeAnswer down;
+  down.status = 503;
+  bool up = false;
+  bool made = false;
+  fake_->answer = [&](const Request& request) {
+    if (!up) return down;
+    made = made || request.operation == "CreateTable";
+    return made ? FakeAnswer{} : Error("ResourceNotFoundException", "Requested resource not found");
+  };
+  LeaseStore* store = Make();
+  ASSERT_TRUE(OpenNow(store).ok()) << "a service that is down is waited for";
+  up = true;
+  EXPECT_EQ(ReadNow(store).outcome, Read::kRefused);
+  ASSERT_TRUE(RunUntil([&] { return made; })) << "nobody asked for the table";
+  EXPECT_EQ(ReadNow(store).outcome, Read::kAbsent);
+  EXPECT_EQ(fake_->Count("CreateTable"), 1U);
+}
+
 TEST_F(DynamoDbStoreTest, ATableThatDoesNotComeStopsTheStartAfterAWhile) {
   options_.create_table = true;
   tuning_.create_poll = Duration::Millis(2);
