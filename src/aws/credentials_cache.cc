@@ -35,7 +35,7 @@ std::string Expiry(const Credentials& credentials) {
 }  // namespace
 
 CredentialsCache::CredentialsCache(loop::Loop& loop, std::unique_ptr<CredentialsSource> source,
-                                   uint64_t seed, observe::Log& log, CacheTimes times,
+                                   uint64_t seed, observe::Log& log, const CacheTimes& times,
                                    WallClock wall)
     : loop_(loop),
       source_(std::move(source)),

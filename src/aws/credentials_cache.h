@@ -46,7 +46,8 @@ class CredentialsCache final : public CredentialsProvider {
  public:
   using WallClock = std::function<base::WallTime()>;
   CredentialsCache(loop::Loop& loop, std::unique_ptr<CredentialsSource> source, uint64_t seed,
-                   observe::Log& log, CacheTimes times = {}, WallClock wall = &loop::Loop::WallNow);
+                   observe::Log& log, const CacheTimes& times = {},
+                   WallClock wall = &loop::Loop::WallNow);
   ~CredentialsCache() override;
   CredentialsCache(const CredentialsCache&) = delete;
   CredentialsCache& operator=(const CredentialsCache&) = delete;

@@ -60,7 +60,7 @@ std::optional<std::string> RegionOfHost(std::string_view host) {
       if (!lower.ends_with(ending)) continue;
       const std::string before = lower.substr(0, lower.size() - ending.size());
       for (const std::string_view label : base::Split(before, '.')) {
-        if (label.find("vpce-") == 0) continue;  // an endpoint's own name, which has dashes too
+        if (label.starts_with("vpce-")) continue;  // an endpoint's own name, which has dashes too
         if (LooksLikeRegion(label)) return std::string(label);
       }
     }

@@ -71,7 +71,7 @@ struct Service::Impl {
   class SignedCall;
 
   Impl(loop::Loop& the_loop, Endpoint the_endpoint, std::shared_ptr<CredentialsProvider> provider,
-       ServiceLimits limits, observe::Log& the_log)
+       const ServiceLimits& limits, observe::Log& the_log)
       : loop(the_loop),
         endpoint(std::move(the_endpoint)),
         name(endpoint.service + " at " + endpoint.ToString()),
@@ -285,7 +285,7 @@ bool Service::Impl::NoteClock(const ServiceClock::Answer& answer) {
 }
 
 Service::Service(loop::Loop& loop, Endpoint endpoint,
-                 std::shared_ptr<CredentialsProvider> credentials, ServiceLimits limits,
+                 std::shared_ptr<CredentialsProvider> credentials, const ServiceLimits& limits,
                  observe::Log& log)
     : impl_(
           std::make_unique<Impl>(loop, std::move(endpoint), std::move(credentials), limits, log)) {}

@@ -65,7 +65,7 @@ struct ServiceLimits {
 class Service {
  public:
   Service(loop::Loop& loop, Endpoint endpoint, std::shared_ptr<CredentialsProvider> credentials,
-          ServiceLimits limits, observe::Log& log);
+          const ServiceLimits& limits, observe::Log& log);
   ~Service();  // cancels all calls
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;

@@ -24,8 +24,8 @@ std::unique_ptr<client::HttpPool> MakePool(loop::Loop& loop, const Endpoint& end
   return std::make_unique<client::HttpPool>(loop, std::move(options));
 }
 
-HttpAsk::HttpAsk(loop::Loop& loop, client::HttpPool& pool, base::Random& random, HttpPolicy policy,
-                 std::string name, Make make, Again again, Done done)
+HttpAsk::HttpAsk(loop::Loop& loop, client::HttpPool& pool, base::Random& random,
+                 const HttpPolicy& policy, std::string name, Make make, Again again, Done done)
     : pool_(pool),
       random_(random),
       policy_(policy),

@@ -34,7 +34,7 @@ class HttpAsk {
 
   // `again`: is this answer one to ask again after? All borrowed things outlive the ask; `done` is
   // called once, later, and may destroy it. `name` is for errors: "EC2 instance metadata".
-  HttpAsk(loop::Loop& loop, client::HttpPool& pool, base::Random& random, HttpPolicy policy,
+  HttpAsk(loop::Loop& loop, client::HttpPool& pool, base::Random& random, const HttpPolicy& policy,
           std::string name, Make make, Again again, Done done);
   HttpAsk(const HttpAsk&) = delete;
   HttpAsk& operator=(const HttpAsk&) = delete;

@@ -59,9 +59,7 @@ base::Status CheckBatch(const std::vector<SqsMessage>& messages) {
                            std::to_string(sqs::kBatchEntriesMax) + " of at most " +
                            base::FormatSize(sqs::kBatchBytesMax) + " together are taken"};
   }
-  std::vector<std::string_view> ids;
-  for (const SqsMessage& message : messages) ids.push_back(message.id);
-  return CheckEntryIds(std::move(ids));
+  return CheckEntryIds(IdsOf(messages));
 }
 
 base::Status CheckEntryIds(std::vector<std::string_view> ids) {

@@ -53,6 +53,15 @@ base::Result<std::vector<size_t>> SplitBatches(const std::vector<SqsMessage>& me
 base::Status CheckBatch(const std::vector<SqsMessage>& messages);
 base::Status CheckEntryIds(std::vector<std::string_view> ids);
 
+// The ids of `entries` (messages, or what is told of them), in order. Views of `entries`.
+template <typename Entry>
+std::vector<std::string_view> IdsOf(const std::vector<Entry>& entries) {
+  std::vector<std::string_view> ids;
+  ids.reserve(entries.size());
+  for (const Entry& entry : entries) ids.push_back(entry.id);
+  return ids;
+}
+
 // What became of one entry.
 struct EntryResult {
   std::string id;

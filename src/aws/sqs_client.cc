@@ -86,7 +86,7 @@ Request MakeRequest(sqs::Action action, std::string body, base::Duration timeout
 
 // Sends, and turns whatever comes into a T or a failure. `what` begins its sentence.
 template <typename T>
-std::unique_ptr<Call> Ask(Service& service, Request request, std::string what,
+std::unique_ptr<Call> Ask(Service& service, Request&& request, std::string what,
                           std::function<Result<T>(std::string_view)> read, SqsDone<T> done) {
   return service.Start(std::move(request), [what = std::move(what), read = std::move(read),
                                             done = std::move(done)](Result<Response> answer) {
@@ -120,10 +120,8 @@ std::unique_ptr<Call> AskAboutEntries(loop::Loop& loop, Service& service, sqs::A
                                       const std::vector<sqs::Entry>& entries,
                                       base::Duration timeout,
                                       SqsDone<std::vector<EntryResult>> done) {
-  std::vector<std::string_view> ids;
-  for (const sqs::Entry& entry : entries) ids.push_back(entry.id);
   std::string what = Sentence(action, queue_url);
-  if (const base::Status status = CheckEntryIds(std::move(ids)); !status) {
+  if (const base::Status status = CheckEntryIds(IdsOf(entries)); !status) {
     return Refuse(loop, what, status.error(), std::move(done));
   }
   return Ask<std::vector<EntryResult>>(

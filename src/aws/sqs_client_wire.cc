@@ -41,10 +41,10 @@ void AppendCounted(std::string& out, std::string_view text) {
 }
 
 // Of `ids`, each has to be in exactly one of the two lists, and nothing else in either.
-base::Result<std::vector<EntryResult>> MatchResults(const std::vector<std::string>& ids,
+base::Result<std::vector<EntryResult>> MatchResults(const std::vector<std::string_view>& ids,
                                                     const sqs::BatchResult& answer) {
   std::vector<EntryResult> results;
-  for (const std::string& id : ids) {
+  for (const std::string_view id : ids) {
     EntryResult& result = results.emplace_back();
     result.id = id;
     size_t found = 0;
@@ -60,7 +60,8 @@ base::Result<std::vector<EntryResult>> MatchResults(const std::vector<std::strin
       ++found;
     }
     if (found != 1) {
-      return Error{ErrorCode::kInvalid, "entry " + id + " has " + std::to_string(found) +
+      return Error{ErrorCode::kInvalid, "entry " + std::string(id) + " has " +
+                                            std::to_string(found) +
                                             " results, where one would be right"};
     }
   }
@@ -159,9 +160,7 @@ base::Result<std::vector<SendResult>> ReadSendResults(const std::vector<SqsMessa
                                                       std::string_view body) {
   const auto answer = sqs::ParseBatchResult(sqs::Protocol::kJson, body);
   if (!answer) return answer.error();
-  std::vector<std::string> ids;
-  for (const SqsMessage& message : messages) ids.push_back(message.id);
-  auto matched = MatchResults(ids, *answer);
+  auto matched = MatchResults(IdsOf(messages), *answer);
   if (!matched) return matched.error();
   std::vector<SendResult> results;
   for (size_t i = 0; i < messages.size(); ++i) {
@@ -181,9 +180,7 @@ base::Result<std::vector<EntryResult>> ReadEntryResults(const std::vector<sqs::E
                                                         std::string_view body) {
   const auto answer = sqs::ParseBatchResult(sqs::Protocol::kJson, body);
   if (!answer) return answer.error();
-  std::vector<std::string> ids;
-  for (const sqs::Entry& entry : entries) ids.push_back(entry.id);
-  return MatchResults(ids, *answer);
+  return MatchResults(IdsOf(entries), *answer);
 }
 
 base::Result<std::vector<SqsReceived>> ReadMessages(std::string_view body) {

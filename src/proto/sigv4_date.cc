@@ -1,4 +1,5 @@
 // The dates of signatures and of HTTP, by arithmetic alone: no clock, no time zone, no locale.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -117,9 +118,7 @@ class Scanner {
 
 std::string FormatAmzDate(int64_t unix_seconds) {
   // A clock so wrong that its year has not four digits is wrong in any case; the service says so.
-  const int64_t seconds = unix_seconds < 0             ? 0
-                          : unix_seconds > kLastSecond ? kLastSecond
-                                                       : unix_seconds;
+  const int64_t seconds = std::clamp(unix_seconds, int64_t{0}, kLastSecond);
   const Civil civil = CivilFromDays(seconds / kSecondsOfDay);
   const int64_t of_day = seconds % kSecondsOfDay;
   char text[32];

@@ -10,9 +10,6 @@
 namespace leasehold::proto::sqs {
 namespace {
 
-using base::Error;
-using base::ErrorCode;
-
 size_t IndexOf(const std::vector<std::string_view>& names, std::string_view name) {
   return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
