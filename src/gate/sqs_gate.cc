@@ -1,24 +1,17 @@
 #include "gate/sqs_gate.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/check.h"
 #include "base/text.h"
-#include "crypto/digest.h"
 #include "gate/sqs_machine.h"
-#include "lease/events.h"
-#include "proto/sqs_url.h"
 
 namespace leasehold::gate {
 
-namespace sqs = proto::sqs;
 using base::Duration;
 using base::MonoTime;
 using lease::Valve;
 using loop::Loop;
-using State = SqsExchange::State;
 
 namespace {
 
@@ -26,8 +19,6 @@ constexpr Duration kTroubleInterval = Duration::Seconds(1);
 constexpr Duration kFullInterval = Duration::Seconds(30);  // a state, not an event
 // One sweep for all messages: their times are whole seconds.
 constexpr Duration kExpiryInterval = Duration::Millis(100);
-// All request bodies together, at least: eight of the largest, or thousands of usual ones.
-constexpr size_t kBodiesBytesMin = size_t{64} * 1024 * 1024;
 // Connections to SQS beside those of receives: everything else is answered in milliseconds.
 constexpr size_t kOtherCallsMax = 512;
 
@@ -196,210 +187,6 @@ void SqsGate::ArmExpiry() {
   const MonoTime next = in_flight_.NextExpiry();
   if (next.is_never()) return expiry_timer_.Stop();
   expiry_timer_.StartAt(base::Max(next, Loop::Now() + kExpiryInterval));
-}
-
-// ---- connections ----
-
-void SqsGate::OnAccepted(int fd, std::string peer) {
-  connections_.push_back(std::make_unique<SqsConnection>(
-      *this, host().loop, options(), loop::AdoptSocket(host().loop, fd, std::move(peer))));
-  connections_.back()->index = connections_.size() - 1;
-  if (!sweep_timer_.armed()) sweep_timer_.StartAfter(sweep_interval_);
-  connections_.back()->Start();
-}
-
-uint64_t SqsGate::connections() const {
-  uint64_t count = connections_.size();
-  if (leaving()) count += exchanges_.size() + (give_back_.idle() ? 0 : 1);
-  return count;
-}
-
-void SqsGate::OnLeave() {
-  for (size_t i = connections_.size(); i-- > 0;) {
-    if (i < connections_.size()) connections_[i]->EndAfterAnswer();
-  }
-}
-
-void SqsGate::Sweep() {
-  const MonoTime now = host().loop.CachedNow();
-  for (size_t i = connections_.size(); i-- > 0;) {
-    if (i < connections_.size()) connections_[i]->OnSweep(now);
-  }
-  if (!connections_.empty()) sweep_timer_.StartAfter(sweep_interval_);
-}
-
-// A client that waits for messages, or for its turn, has given up. What is with SQS is answered.
-bool SqsGate::LeftBy(SqsConnection& connection) {
-  const SqsExchange* exchange = connection.exchange;
-  return exchange == nullptr || exchange->kind == sqs::Kind::kReceive ||
-         exchange->state != State::kCalling;
-}
-
-void SqsGate::OnClosing(SqsConnection& connection, bool answered) {
-  if (SqsExchange* exchange = std::exchange(connection.exchange, nullptr)) {
-    exchange->client = nullptr;
-    if (exchange->state != State::kCalling) {
-      if (exchange->state == State::kParked) GiveBackUnseen(*exchange, "client_left");
-      CountRequest(*exchange, "client_left");
-      Over(*exchange);
-    } else if (exchange->kind == sqs::Kind::kReceive) {
-      exchange->detached = "client_left";
-    }
-  }
-  // Half an answer is none: the application has not seen its messages.
-  if (!answered && !connection.delivering.empty()) {
-    SqsGiveBack::Batch batch;
-    batch.queue_url = connection.delivering_url;
-    batch.reason = "client_left";
-    batch.messages = std::move(connection.delivering);
-    for (const auto& place : batch.messages) in_flight_.GivenBack(place.queue, place.handle);
-    give_back_.Add(std::move(batch));
-  }
-  const size_t index = connection.index;
-  CHECK(index < connections_.size() && connections_[index].get() == &connection,
-        "a connection is in its gate's table");
-  buried_connections_.push_back(std::move(connections_[index]));
-  if (index + 1 != connections_.size()) {
-    connections_[index] = std::move(connections_.back());
-    connections_[index]->index = index;
-  }
-  connections_.pop_back();
-  Bury();
-  ConnectionEnded();
-}
-
-bool SqsGate::TakeRoom(size_t bytes) {
-  const size_t max = std::max(kBodiesBytesMin, size_t{options().body_bytes_max} * 4);
-  if (body_bytes_ + bytes > max) return false;
-  body_bytes_ += bytes;
-  return true;
-}
-
-void SqsGate::CountBytes(size_t from_client, size_t to_client) {
-  bytes_in_ += from_client;
-  bytes_out_ += to_client;
-}
-
-// ---- exchanges ----
-
-SqsExchange& SqsGate::Add(SqsConnection& connection) {
-  exchanges_.push_back(std::make_unique<SqsExchange>());
-  SqsExchange& exchange = *exchanges_.back();
-  exchange.index = exchanges_.size() - 1;
-  exchange.client = &connection;
-  exchange.started = Loop::Now();
-  connection.exchange = &exchange;
-  return exchange;
-}
-
-// It is on the call stack more often than not: it is destroyed on the next turn.
-void SqsGate::Over(SqsExchange& exchange) {
-  if (exchange.state == State::kOver) return;
-  if (exchange.state == State::kWaiting) waiting_.remove(&exchange);
-  exchange.state = State::kOver;
-  exchange.LeaveQueue();
-  if (exchange.kind == sqs::Kind::kReceive) --polls_;
-  reserved_ -= std::exchange(exchange.reserved, 0);
-  if (exchange.client != nullptr) exchange.client->exchange = nullptr;
-  exchange.client = nullptr;
-  const size_t index = exchange.index;
-  CHECK(index < exchanges_.size() && exchanges_[index].get() == &exchange,
-        "an exchange is in its gate's table");
-  buried_exchanges_.push_back(std::move(exchanges_[index]));
-  if (index + 1 != exchanges_.size()) {
-    exchanges_[index] = std::move(exchanges_.back());
-    exchanges_[index]->index = index;
-  }
-  exchanges_.pop_back();
-  Finished(exchange.ticket);
-  Bury();
-  ConnectionEnded();
-}
-
-void SqsGate::Bury() {
-  if (std::exchange(burying_, true)) return;
-  host().loop.Post([weak = std::weak_ptr<SqsGate*>(self_)] {
-    auto self = weak.lock();
-    if (self == nullptr) return;
-    (*self)->burying_ = false;
-    (*self)->buried_exchanges_.clear();
-    (*self)->buried_connections_.clear();
-  });
-}
-
-// ---- words and numbers ----
-
-SqsSpeaker SqsGate::Speaker(const SqsExchange& exchange) const {
-  SqsSpeaker speaker;
-  speaker.lease = host().lease;
-  speaker.state = host().lease_state ? host().lease_state()
-                                     : std::string_view(lease::ValveName(core().valve()));
-  speaker.action = sqs::ActionName(exchange.action);
-  if (speaker.action.empty()) speaker.action = "the request";
-  return speaker;
-}
-
-// As SQS makes them: a UUID.
-std::string SqsGate::RequestId() {
-  const uint64_t high = random_.Next();
-  const uint64_t low = random_.Next();
-  std::array<uint8_t, 16> bytes{};
-  for (size_t i = 0; i < 8; ++i) {
-    bytes[i] = static_cast<uint8_t>(high >> (8 * i));
-    bytes[8 + i] = static_cast<uint8_t>(low >> (8 * i));
-  }
-  std::string id = crypto::Hex(bytes);
-  for (const size_t at : {size_t{20}, size_t{16}, size_t{12}, size_t{8}}) id.insert(at, 1, '-');
-  return id;
-}
-
-observe::Labels SqsGate::Labels() const {
-  return {{"gate", options().name}, {"lease", host().lease}};
-}
-
-void SqsGate::CountRequest(const SqsExchange& exchange, std::string_view result) {
-  observe::Labels labels = Labels();
-  const std::string_view action = sqs::ActionName(exchange.action);
-  labels["action"] = action.empty() ? "unknown" : action;
-  labels["result"] = result;
-  host()
-      .metrics
-      .AddCounter("leasehold_gate_sqs_requests_total",
-                  "Requests of the application to an sqs gate, by action and what became of them.",
-                  labels)
-      .Add();
-}
-
-void SqsGate::CountRefused(std::string_view reason) {
-  observe::Labels labels = Labels();
-  labels["reason"] = reason;
-  host()
-      .metrics
-      .AddCounter("leasehold_gate_sqs_refused_total",
-                  "What an sqs gate refused for another reason than the lease's state.", labels)
-      .Add();
-}
-
-void SqsGate::NoteTrouble(std::string_view event, std::string_view message,
-                          std::string_view error) {
-  uint64_t suppressed = 0;
-  if (!trouble_limit_.Allow(Loop::Now(), &suppressed)) return;
-  host().log.Warn(event, message,
-                  {{"gate", options().name},
-                   {"upstream", service_.endpoint().ToString()},
-                   {"error", error},
-                   {"suppressed", suppressed}});
-}
-
-void SqsGate::CollectSqs(observe::Samples& samples) const {
-  samples.Gauge("leasehold_gate_sqs_polls", "Receives that wait, here or with SQS.", Labels(),
-                static_cast<double>(polls_));
-  samples.Gauge("leasehold_gate_sqs_messages_in_flight",
-                "Messages that the application received and has not finished.", Labels(),
-                static_cast<double>(in_flight_.size()));
-  samples.Gauge("leasehold_gate_sqs_former_handles",
-                "Receipt handles of ended terms, refused until their visibility time-out.",
-                Labels(), static_cast<double>(in_flight_.former()));
 }
 
 std::unique_ptr<Gate> MakeSqsGate(const Options& options, Host host,

@@ -1,6 +1,7 @@
 // SqsGate: the machine behind MakeSqsGate (sqs_gate.h): connections of the application's SDK on one
-// side, aws::Service on the other, in between the lease. sqs_gate.cc: valve, connections, metrics;
-// sqs_forward.cc: requests that are answered by one call; sqs_receive.cc: receives, which may wait.
+// side, aws::Service on the other, in between the lease. sqs_gate.cc: valve and giving back;
+// sqs_forward.cc: requests that are answered by one call; sqs_receive.cc: receives, which may wait;
+// sqs_clients.cc: connections; sqs_report.cc: words, metrics, log.
 //
 // What passes, by the state of the lease (DESIGN 4):
 //   holding   all, after a fresh look at the permit: before a request goes on and before its answer
@@ -119,7 +120,7 @@ class SqsGate final : public GateFrame, public SqsServer {
   void ArmPollTimer();
   int WaitCap() const;
 
-  // ---- the rest (sqs_gate.cc) ----
+  // ---- the rest (sqs_gate.cc, sqs_clients.cc, sqs_report.cc) ----
   void GiveBackSeen();
   void OnGivenBack(const SqsGiveBack::Batch& batch, const SqsGiveBack::Result& result);
   void LookAtDeadlines();

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "aws/endpoint.h"
-#include "base/json_writer.h"
 #include "gate/sqs_gate.h"
 #include "lib/fake_credentials.h"
 #include "lib/permit_for_test.h"
@@ -18,6 +17,7 @@
 #include "lib/socket_peer.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "scripted_sqs.h"
 
 namespace leasehold::gate {
 
@@ -26,17 +26,7 @@ class SqsGateFixture : public testing::RawSocketFixture {
   using RawSocket = testing::RawSocket;
   static constexpr const char* kJobs = "http://127.0.0.1/123456789012/jobs";
 
-  // One request that has arrived at SQS.
-  struct Asked {
-    RawSocket* socket = nullptr;
-    std::string head;
-    std::string body;
-    bool Is(std::string_view action) const {
-      return head.find("AmazonSQS." + std::string(action) + "\r\n") != std::string::npos ||
-             body.find("Action=" + std::string(action)) != std::string::npos;
-    }
-    bool Has(std::string_view text) const { return body.find(text) != std::string::npos; }
-  };
+  using Asked = ScriptedSqs::Asked;
 
   void SetUp() override {
     options_.name = "queue";
@@ -45,7 +35,6 @@ class SqsGateFixture : public testing::RawSocketFixture {
     options_.listen = testing::TcpAddress("127.0.0.1", 0);
     options_.hold_timeout = base::Duration::Seconds(30);
     options_.body_bytes_max = kSqsBodyBytesMax;
-    sqs_ = std::make_unique<testing::RawServer>(testing::TcpAddress("127.0.0.1", 0));
   }
 
   void Build() {
@@ -152,27 +141,16 @@ class SqsGateFixture : public testing::RawSocketFixture {
 
   // ---- SQS ----
 
-  // Looks at all connections; attributes are answered by itself.
-  void PollSqs() {
-    while (auto socket = sqs_->Accept()) {
-      connections_.push_back({std::move(socket), 0});
-    }
-    for (Connection& connection : connections_) {
-      connection.socket->Poll();
-      while (TakeRequest(connection)) {
-      }
-    }
-  }
   // The next request that arrives.
   std::optional<Asked> Next() {
     const bool came = Eventually([&] {
-      PollSqs();
-      return !asked_.empty();
+      sqs_->Poll();
+      return !sqs_->asked.empty();
     });
     EXPECT_TRUE(came) << "nothing was asked of SQS";
     if (!came) return std::nullopt;
-    Asked asked = std::move(asked_.front());
-    asked_.erase(asked_.begin());
+    Asked asked = std::move(sqs_->asked.front());
+    sqs_->asked.erase(sqs_->asked.begin());
     return asked;
   }
   // Nothing more has arrived at SQS although the loop has had its turns.
@@ -181,17 +159,13 @@ class SqsGateFixture : public testing::RawSocketFixture {
       loop::Timer tick(loop_, [] {});
       tick.StartAfter(base::Duration::Millis(2));
       RunUntil([&] { return !tick.armed(); });
-      PollSqs();
+      sqs_->Poll();
     }
-    return asked_.empty();
+    return sqs_->asked.empty();
   }
   static void Reply(const Asked& asked, std::string_view body, int status = 200,
                     std::string_view more = "") {
-    asked.socket->Send("HTTP/1.1 " + std::to_string(status) +
-                       " X\r\nContent-Type: application/x-amz-json-1.0\r\n"
-                       "x-amzn-RequestId: of-sqs\r\n" +
-                       std::string(more) + "Content-Length: " + std::to_string(body.size()) +
-                       "\r\n\r\n" + std::string(body));
+    ScriptedSqs::Reply(asked, body, status, more);
   }
   static std::string Messages(const std::vector<std::string>& handles) {
     std::string body = "{\"Messages\":[";
@@ -220,48 +194,11 @@ class SqsGateFixture : public testing::RawSocketFixture {
   int expired_ = 0;
   int empty_ = 0;
   base::Duration grace_ = base::Duration::Seconds(20);
-  std::string attributes_ = R"({"Attributes":{"VisibilityTimeout":"30"}})";
   Options options_;
-  std::unique_ptr<testing::RawServer> sqs_;
+  std::unique_ptr<ScriptedSqs> sqs_ = std::make_unique<ScriptedSqs>();
   std::shared_ptr<testing::FakeCredentials> credentials_;
   std::vector<std::unique_ptr<RawSocket>> sockets_;
   std::unique_ptr<Gate> gate_;
-
- private:
-  struct Connection {
-    std::unique_ptr<RawSocket> socket;
-    size_t taken = 0;
-  };
-  bool TakeRequest(Connection& connection) {
-    const std::string_view rest =
-        std::string_view(connection.socket->received()).substr(connection.taken);
-    const size_t end = rest.find("\r\n\r\n");
-    if (end == std::string_view::npos) return false;
-    const size_t at = rest.find("Content-Length: ");
-    const size_t length =
-        at < end ? std::stoul(std::string(rest.substr(at + 16, rest.find('\r', at) - at - 16))) : 0;
-    if (rest.size() < end + 4 + length) return false;
-    Asked asked;
-    asked.socket = connection.socket.get();
-    asked.head = std::string(rest.substr(0, end + 2));
-    asked.body = std::string(rest.substr(end + 4, length));
-    connection.taken += end + 4 + length;
-    if (answer_attributes_ && asked.Is("GetQueueAttributes") &&
-        asked.head.find("Lease-Gate") == std::string::npos) {
-      Reply(asked, attributes_, attributes_status_);
-    } else {
-      asked_.push_back(std::move(asked));
-    }
-    return true;
-  }
-
- protected:
-  bool answer_attributes_ = true;
-  int attributes_status_ = 200;
-
- private:
-  std::vector<Connection> connections_;
-  std::vector<Asked> asked_;
 };
 
 }  // namespace leasehold::gate

@@ -56,7 +56,7 @@ TEST_F(SqsGateTest, AReceivedMessageIsInFlightUntilItIsDeleted) {
 }
 
 TEST_F(SqsGateTest, AReceivedMessageIsInFlightUntilItIsVisibleAgainByItself) {
-  attributes_ = R"({"Attributes":{"VisibilityTimeout":"1"}})";
+  sqs_->attributes = R"({"Attributes":{"VisibilityTimeout":"1"}})";
   BuildOpen();
   ReceiveOne("h-1");
   EXPECT_EQ(in_flight(), 1U);
@@ -128,7 +128,8 @@ TEST_F(SqsGateTest, AServiceThatDoesNotWaitIsNotAskedInACircle) {
 }
 
 TEST_F(SqsGateTest, AReceiveThatSaysNoWaitGetsTheQueuesOwn) {
-  attributes_ = R"({"Attributes":{"VisibilityTimeout":"30","ReceiveMessageWaitTimeSeconds":"7"}})";
+  sqs_->attributes =
+      R"({"Attributes":{"VisibilityTimeout":"30","ReceiveMessageWaitTimeSeconds":"7"}})";
   BuildOpen();
   Client(Receive(""));
   auto asked = Next();
@@ -137,8 +138,9 @@ TEST_F(SqsGateTest, AReceiveThatSaysNoWaitGetsTheQueuesOwn) {
 }
 
 TEST_F(SqsGateTest, AttributesThatMayNotBeReadAreAssumed) {
-  attributes_ = R"({"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"})";
-  attributes_status_ = 403;
+  sqs_->attributes =
+      R"({"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"})";
+  sqs_->attributes_status = 403;
   BuildOpen();
   ReceiveOne("h-1");
   EXPECT_EQ(in_flight(), 1U);
