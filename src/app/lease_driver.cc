@@ -220,13 +220,13 @@ void LeaseDriver::DoubtPeer() {
 
 void LeaseDriver::Leave() {
   leaving_ = true;
-  const bool forwards = std::any_of(gates_.begin(), gates_.end(),
-                                    [](const auto& gate) { return gate->options().forwards(); });
-  Feed(lease::Shutdown{forwards});
+  const bool stays = std::any_of(gates_.begin(), gates_.end(),
+                                 [](const auto& gate) { return gate->options().outlasts_lease(); });
+  Feed(lease::Shutdown{stays});
 }
 
 // What was held waits for the next holder as long as a hold-off would: by then one that is there
-// has taken the lease. What is forwarded may take the grace.
+// has taken the lease. What is forwarded, or still with SQS, may take the grace.
 void LeaseDriver::CheckLeft() {
   if (!leaving_ || stopped_ || pumping_) return;
   const lease::State state = engine_.state();
@@ -235,12 +235,12 @@ void LeaseDriver::CheckLeft() {
   if (!std::exchange(gates_leave_, true)) {
     const lease::Timing& timing = engine_.timing();
     for (const auto& gate : gates_) {
-      if (gate->options().forwards()) gate->Leave(now + timing.hold_off);
+      if (gate->options().outlasts_lease()) gate->Leave(now + timing.hold_off);
     }
     leave_end_.StartAt(now + Max(timing.grace, timing.hold_off));
   }
   const bool gone = std::all_of(gates_.begin(), gates_.end(), [](const auto& gate) {
-    return !gate->options().forwards() || gate->gone();
+    return !gate->options().outlasts_lease() || gate->gone();
   });
   if (gone || !leave_end_.armed()) Feed(lease::Shutdown{});
 }

@@ -68,7 +68,8 @@ class LeaseDriver {
   // Brings an event in; carried out before this returns unless it came from inside another one.
   void Feed(lease::Event event);
   // SIGTERM: step down, release, stop. Gates that forward first send what they held to the next
-  // holder and let what is forwarded finish, for step_down_grace at most.
+  // holder and let what is forwarded finish, sqs gates what SQS still has to answer, for
+  // step_down_grace at most.
   void Leave();
   // A gate doubts what the record says of the holder: read it again, though not all the time.
   void DoubtPeer();

@@ -79,6 +79,9 @@ struct Options {
   SqsOptions sqs;
 
   bool forwards() const { return standby == StandbyPolicy::kForward; }
+  // Has work that may go on when the lease is given back: what is forwarded, or a receive that is
+  // with SQS, whose messages nobody else would give back.
+  bool outlasts_lease() const { return forwards() || type == Type::kSqs; }
 };
 
 }  // namespace leasehold::gate

@@ -39,6 +39,7 @@ void SqsGate::OnLeave() {
   for (size_t i = connections_.size(); i-- > 0;) {
     if (i < connections_.size()) connections_[i]->EndAfterAnswer();
   }
+  EndDuePolls();
 }
 
 void SqsGate::Sweep() {

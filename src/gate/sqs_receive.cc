@@ -255,13 +255,14 @@ void SqsGate::SettleParked() {
 
 // ---- waits that are over ----
 
-// A receive that may go on waits for its queue's times alone, and that is bounded.
+// A receive that may go on waits for its queue's times alone, and that is bounded. Nothing comes
+// any more when the process goes away.
 void SqsGate::EndDuePolls() {
   const bool may = MayReceive();
   const MonoTime now = Loop::Now();
   std::vector<SqsExchange*> due;
   for (SqsExchange* poll : waiting_) {
-    if ((!may || poll->full) && poll->wait_until <= now) due.push_back(poll);
+    if (leaving() || ((!may || poll->full) && poll->wait_until <= now)) due.push_back(poll);
   }
   for (SqsExchange* poll : due) {
     if (poll->state != State::kWaiting) continue;

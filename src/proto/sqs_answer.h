@@ -13,8 +13,10 @@
 
 namespace leasehold::proto::sqs {
 
-// A queue of 10 messages of 1 MiB together, JSON with each byte escaped as \u00XX, and attributes.
-inline constexpr size_t kAnswerBytesMax = size_t{8} * 1024 * 1024;
+// 10 messages of 1 MiB each (the limit of a batch is for sending), with each byte escaped ("\u00XX"
+// of JSON, "&quot;" of XML), and their attributes. An answer that is not taken is worse than a
+// large one: its messages would be received, refused and received again until they are dead.
+inline constexpr size_t kAnswerBytesMax = size_t{64} * 1024 * 1024;
 
 struct Received {
   std::string message_id;

@@ -16,9 +16,9 @@
 namespace leasehold::proto {
 
 struct XmlLimits {
-  // An answer with 1 MiB of messages, which is the most that SQS gives at a time, grows to six
-  // times that where each byte is escaped ("&quot;"), and has some KiB of handles around it.
-  size_t bytes_max = size_t{8} * 1024 * 1024;
+  // SQS gives 10 messages of 1 MiB at a time, which grow to six times that where each byte is
+  // escaped ("&quot;"), and have some KiB of handles around them.
+  size_t bytes_max = size_t{64} * 1024 * 1024;
   size_t depth_max = 16;  // elements in one another; SQS's answers nest 6 deep
   // 10 messages with 10 attributes each make some 400.
   size_t elements_max = 100000;

@@ -42,7 +42,8 @@ more than the least of 5 s and ttl / 6, which is what stands here: an upper boun
 {{/*
 The leases step down side by side, so the slowest counts: {"drain", "stepDown", "leave"} in seconds, JSON.
 leave: a gate that forwards goes on at SIGTERM, when its lease is long given back: what is forwarded may
-take step_down_grace more, what is held a hold-off. 0 where no gate forwards.
+take step_down_grace more, what is held a hold-off. So does an sqs gate until SQS has answered the receives
+that are with it. 0 where there is neither.
 */}}
 {{- define "leasehold.drainTimes" -}}
 {{- $drain := 0 -}}
@@ -55,7 +56,7 @@ take step_down_grace more, what is held a hold-off. 0 where no gate forwards.
 {{- $drain = max $drain $grace -}}
 {{- $stepDown = max $stepDown (add $grace $holdOff) -}}
 {{- range $gate := $.Values.config.gate -}}
-{{- if and (eq (default "" $gate.standby) "forward") (eq (default $lease.name $gate.lease) $lease.name) -}}
+{{- if and (or (eq (default "" $gate.standby) "forward") (eq (default "" $gate.type) "sqs")) (eq (default $lease.name $gate.lease) $lease.name) -}}
 {{- $leave = max $leave $grace $holdOff -}}
 {{- end -}}
 {{- end -}}
@@ -90,7 +91,7 @@ hook is over, so that this is an upper bound. And the reserve.
 {{- if kindIs "invalid" $given -}}
 {{- $least -}}
 {{- else if lt (int $given) (int $least) -}}
-{{- fail (printf "terminationGracePeriodSeconds: %d is too small: the longer of step_down_grace with hold-off (%d s) and of the application's delay and stop (%d s), then what gates still forward at SIGTERM (%d s), and the reserve (%d s) need %d; a pod killed before loses requests" (int $given) (int $sidecar) (int $application) (int $times.leave) (int $shutdown.reserveSeconds) (int $least)) -}}
+{{- fail (printf "terminationGracePeriodSeconds: %d is too small: the longer of step_down_grace with hold-off (%d s) and of the application's delay and stop (%d s), then what gates still forward or wait for at SIGTERM (%d s), and the reserve (%d s) need %d; a pod killed before loses requests" (int $given) (int $sidecar) (int $application) (int $times.leave) (int $shutdown.reserveSeconds) (int $least)) -}}
 {{- else -}}
 {{- int $given -}}
 {{- end -}}
