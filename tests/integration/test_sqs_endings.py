@@ -65,8 +65,7 @@ def test_a_receive_that_waits_at_a_standby_ends_empty_when_the_process_does(gate
     gate("s1").wait_active(10)
     standby = gate("s2")
     poll = receive(standby)
-    wait_for(lambda: any(line.startswith("leasehold_gate_sqs_polls{") and line.endswith(" 1")
-                         for line in standby.admin("/metrics").body.decode().splitlines()), 5, "the receive waits")
+    wait_for(lambda: standby.metric("leasehold_gate_sqs_polls") == 1, 5, "the receive waits")
     terminate(standby)
     answer = poll.response()
     assert (answer.status, answer.body) == (200, b"{}"), answer
