@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 
+#include "lib/socket_peer.h"
 #include "service_fixture.h"
 
 namespace leasehold::aws {

@@ -15,12 +15,14 @@
 #include "base/text.h"
 #include "crypto/digest.h"
 #include "lib/fake_credentials.h"
+#include "lib/raw_http.h"
 #include "lib/raw_socket_fixture.h"
-#include "lib/socket_peer.h"
 #include "observe/log.h"
 #include "proto/sigv4.h"
 
 namespace leasehold::aws {
+
+using testing::HeaderOf;
 
 class ServiceFixture : public testing::RawSocketFixture {
  protected:
@@ -32,10 +34,9 @@ class ServiceFixture : public testing::RawSocketFixture {
   };
 
   void SetUp() override {
-    server_ = std::make_unique<testing::RawServer>(testing::TcpAddress("127.0.0.1", 0));
     endpoint_.tls = false;
-    endpoint_.address = server_->address();
-    endpoint_.host_header = server_->address().ToString();
+    endpoint_.address = server_.address();
+    endpoint_.host_header = server_.address().ToString();
     endpoint_.region = "eu-central-1";
     endpoint_.service = "sqs";
     credentials_ = std::make_shared<testing::FakeCredentials>(loop_);
@@ -69,21 +70,11 @@ class ServiceFixture : public testing::RawSocketFixture {
   std::string Arrived() {
     std::string request;
     EXPECT_TRUE(Eventually([&] {
-      while (auto peer = server_->Accept()) peers_.push_back({std::move(peer), 0});
-      for (Peer& peer : peers_) {
-        peer.socket->Poll();
-        const std::string& all = peer.socket->received();
-        const size_t head = all.find("\r\n\r\n", peer.read);
-        if (head == std::string::npos) continue;
-        const std::string text = all.substr(peer.read, head + 4 - peer.read);
-        const size_t body = std::stoul("0" + HeaderOf(text, "Content-Length"));
-        if (all.size() < head + 4 + body) continue;
-        request = text + all.substr(head + 4, body);
-        peer.read = head + 4 + body;
-        asked_ = peer.socket.get();
-        return true;
-      }
-      return false;
+      auto arrived = server_.Take();
+      if (!arrived) return false;
+      request = std::move(arrived->text);
+      asked_ = arrived->from;
+      return true;
     }));
     return request;
   }
@@ -101,17 +92,6 @@ class ServiceFixture : public testing::RawSocketFixture {
     return outcome;
   }
 
-  static std::string HeaderOf(const std::string& request, const std::string& name) {
-    for (const std::string_view line : base::Split(request, '\n')) {
-      const size_t colon = line.find(':');
-      if (colon == std::string_view::npos) continue;
-      if (!base::EqualsIgnoreCase(line.substr(0, colon), name)) continue;
-      std::string_view value = line.substr(colon + 1);
-      if (value.ends_with('\r')) value.remove_suffix(1);
-      return std::string(base::Trim(value));
-    }
-    return {};
-  }
   static std::string Between(const std::string& text, const std::string& from, char to) {
     const size_t at = text.find(from);
     if (at == std::string::npos) return {};
@@ -175,16 +155,11 @@ class ServiceFixture : public testing::RawSocketFixture {
     EXPECT_EQ(outcome.told, 1);
   }
 
-  struct Peer {
-    std::unique_ptr<testing::RawSocket> socket;
-    size_t read;
-  };
   static constexpr const char* kSecret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
   Endpoint endpoint_;
   ServiceLimits limits_;
   Request request_;
-  std::unique_ptr<testing::RawServer> server_;
-  std::vector<Peer> peers_;
+  testing::RawHttpServer server_;
   testing::RawSocket* asked_ = nullptr;
   std::string arrived_;
   std::shared_ptr<testing::FakeCredentials> credentials_;

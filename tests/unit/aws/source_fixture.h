@@ -19,19 +19,20 @@
 #include "aws/credentials_source.h"
 #include "aws/profile.h"
 #include "aws/source_context.h"
-#include "base/text.h"
+#include "lib/raw_http.h"
 #include "lib/raw_socket_fixture.h"
 #include "lib/socket_peer.h"
 #include "observe/log.h"
 
 namespace leasehold::aws {
 
+using testing::HeaderOf;
+
 class SourceFixture : public testing::RawSocketFixture {
  protected:
   using Answer = std::function<std::string(const std::string& request)>;
 
   void SetUp() override {
-    server_ = std::make_unique<testing::RawServer>(testing::TcpAddress("127.0.0.1", 0));
     const HttpPolicy quick{3, base::Duration::Millis(400), base::Duration::Millis(2)};
     context_.imds = context_.container = context_.sts = quick;
     context_.imds_endpoint = context_.container_endpoint = Url();
@@ -45,7 +46,7 @@ class SourceFixture : public testing::RawSocketFixture {
     close(log_fd_);
   }
 
-  std::string Url() const { return "http://" + server_->address().ToString(); }
+  std::string Url() const { return "http://" + server_.address().ToString(); }
   void Set(const std::string& name, const std::string& value) {
     context_.environment.variables[name] = value;
   }
@@ -67,19 +68,10 @@ class SourceFixture : public testing::RawSocketFixture {
 
   // Accepts, reads and answers what there is.
   void Pump() {
-    while (auto peer = server_->Accept()) peers_.push_back({std::move(peer), 0});
-    for (Peer& peer : peers_) {
-      peer.socket->Poll();
-      const std::string& all = peer.socket->received();
-      const size_t head = all.find("\r\n\r\n", peer.read);
-      if (head == std::string::npos) continue;
-      const std::string text = all.substr(peer.read, head + 4 - peer.read);
-      const size_t body = std::stoul("0" + HeaderOf(text, "Content-Length"));
-      if (all.size() < head + 4 + body) continue;
-      peer.read = head + 4 + body;
-      requests_.push_back(text + all.substr(head + 4, body));
+    while (auto request = server_.Take()) {
+      requests_.push_back(std::move(request->text));
       const std::string said = answer_ ? answer_(requests_.back()) : "";
-      if (!said.empty()) peer.socket->Send(said);
+      if (!said.empty()) request->from->Send(said);
     }
   }
   bool EventuallyPumped(const std::function<bool()>& condition) {
@@ -97,17 +89,6 @@ class SourceFixture : public testing::RawSocketFixture {
                               const std::string& token_name = "Token") {
     return R"({"Code":"Success","AccessKeyId":")" + id + R"(","SecretAccessKey":")" + kSecret +
            R"(",")" + token_name + R"(":")" + kToken + R"(","Expiration":")" + expiration + "\"}";
-  }
-  static std::string HeaderOf(const std::string& request, const std::string& name) {
-    for (const std::string_view line : base::Split(request, '\n')) {
-      const size_t colon = line.find(':');
-      if (colon == std::string_view::npos) continue;
-      if (!base::EqualsIgnoreCase(line.substr(0, colon), name)) continue;
-      std::string_view value = line.substr(colon + 1);
-      if (value.ends_with('\r')) value.remove_suffix(1);
-      return std::string(base::Trim(value));
-    }
-    return {};
   }
   static std::string TargetOf(const std::string& request) {
     const size_t from = request.find(' ') + 1;
@@ -147,10 +128,6 @@ class SourceFixture : public testing::RawSocketFixture {
     }
   }
 
-  struct Peer {
-    std::unique_ptr<testing::RawSocket> socket;
-    size_t read;
-  };
   static constexpr const char* kSecret = "SECRETwJalrXUtnFEMI/K7MDENG+bPxRfi";
   static constexpr const char* kToken = "SESSIONTOKENIQoJb3JpZ2luX2VjEXAMPLE";
   static constexpr const char* kBearer = "BEARER.eyJhbGciOiJSUzI1NiJ9.EXAMPLE";
@@ -162,8 +139,7 @@ class SourceFixture : public testing::RawSocketFixture {
                          .profile = "",
                          .region = "eu-central-1",
                          .random = base::Random(7)};
-  std::unique_ptr<testing::RawServer> server_;
-  std::vector<Peer> peers_;
+  testing::RawHttpServer server_;
   std::vector<std::string> requests_;
   Answer answer_;
   std::unique_ptr<Fetching> fetching_;

@@ -49,7 +49,7 @@ TEST_F(SourceImdsTest, ATokenTheRolesNameAndItsCredentialsAreAskedFor) {
   EXPECT_EQ((*result_)->credentials.source, "EC2 instance metadata (role orders-role)");
   EXPECT_TRUE((*result_)->may_outlive_expiry);
   EXPECT_EQ(requests_.size(), 3u);
-  EXPECT_EQ(peers_.size(), 1u);  // on one connection
+  EXPECT_EQ(server_.Connections(), 1u);  // on one connection
 }
 
 TEST_F(SourceImdsTest, ExpiredCredentialsAreGivenOnAsTheyAre) {

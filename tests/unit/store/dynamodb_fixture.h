@@ -13,34 +13,13 @@
 #include <vector>
 
 #include "dynamodb_fake.h"
+#include "lib/fake_credentials.h"
 #include "lib/loop_fixture.h"
-#include "loop/lifetime.h"
 #include "observe/log.h"
 #include "store/dynamodb_record.h"
 #include "store/dynamodb_store.h"
 
 namespace leasehold::store {
-
-// Credentials that the test gives out, and takes back.
-class TestCredentials final : public aws::CredentialsProvider {
- public:
-  explicit TestCredentials(loop::Loop& loop) : poster_(loop) {}
-  void Get(Callback done) override {
-    poster_.Post([this, done = std::move(done)] {
-      if (!missing.empty()) return done(base::Error{base::ErrorCode::kRefused, missing});
-      done(std::make_shared<const aws::Credentials>(
-          aws::Credentials{{"AKIDEXAMPLE", "a-secret-of-the-test", ""}, std::nullopt, "the test"}));
-    });
-  }
-  void NoteRefused(const aws::SharedCredentials&) override { ++refused; }
-  std::string Describe() const override { return "the test"; }
-
-  std::string missing;  // why there are none
-  int refused = 0;
-
- private:
-  loop::Poster poster_;
-};
 
 class DynamoDbFixture : public testing::LoopFixture {
  protected:
@@ -50,7 +29,7 @@ class DynamoDbFixture : public testing::LoopFixture {
 
   void SetUp() override {
     fake_ = std::make_unique<FakeDynamoDb>(loop_);
-    credentials_ = std::make_shared<TestCredentials>(loop_);
+    credentials_ = std::make_shared<testing::FakeCredentials>(loop_);
     options_.table = "leases";
   }
   void TearDown() override {
@@ -153,7 +132,7 @@ class DynamoDbFixture : public testing::LoopFixture {
 
   std::unique_ptr<observe::Log> log_ = observe::Log::Silent();
   std::unique_ptr<FakeDynamoDb> fake_;
-  std::shared_ptr<TestCredentials> credentials_;
+  std::shared_ptr<testing::FakeCredentials> credentials_;
   DynamoDbOptions options_;
   DynamoDbTuning tuning_;
   std::vector<std::unique_ptr<LeaseStore>> stores_;

@@ -163,18 +163,18 @@ TEST_F(DynamoDbStoreTest, ExpiredCredentialsAreRefusedAskedForAgainAndHealed) {
   const CasResult expired = CasNow(store, "p-1/1/1", Beat(2));
   EXPECT_EQ(expired.outcome, Cas::kRefused);
   EXPECT_NE(expired.error.find("expired"), std::string::npos) << expired.error;
-  EXPECT_EQ(credentials_->refused, 1);
+  EXPECT_EQ(credentials_->refused.size(), 1u);
   EXPECT_EQ(CasNow(store, "p-1/1/1", Beat(3)).outcome, Cas::kApplied);
 }
 
 TEST_F(DynamoDbStoreTest, WithoutCredentialsNothingIsSentAndItIsRefused) {
   LeaseStore* store = Opened();
-  credentials_->missing = "none in the environment, none in any file";
+  credentials_->error = base::Error{base::ErrorCode::kRefused, "none in any file"};
   const CasResult result = CasNow(store, "p-1/1/1", Beat(2));
   EXPECT_EQ(result.outcome, Cas::kRefused);
   EXPECT_NE(result.error.find("none in any file"), std::string::npos) << result.error;
   EXPECT_TRUE(fake_->requests.empty());
-  credentials_->missing.clear();
+  credentials_->error.reset();
   Always(Applied(Beat(3)));
   EXPECT_EQ(CasNow(store, "p-1/1/1", Beat(3)).outcome, Cas::kApplied);
 }
@@ -191,18 +191,19 @@ TEST_F(DynamoDbStoreTest, AWrongClockIsRefusedOnceAndRightInTheNextCall) {
   const CasResult refused = CasNow(store, "p-1/1/1", Beat(2));
   EXPECT_EQ(refused.outcome, Cas::kRefused) << "it did not happen, and that is known";
   EXPECT_NE(refused.error.find("clock"), std::string::npos) << refused.error;
-  EXPECT_EQ(credentials_->refused, 0) << "the credentials are not to blame";
+  EXPECT_TRUE(credentials_->refused.empty()) << "the credentials are not to blame";
   EXPECT_EQ(CasNow(store, "p-1/1/1", Beat(3)).outcome, Cas::kApplied);
   EXPECT_NE(fake_->requests.back().head.find("20310101T0030"), std::string::npos);
 }
 
 TEST_F(DynamoDbStoreTest, ASecretIsInNoRequestAndNoError) {
   LeaseStore* store = Opened();
-  Always(Error("UnrecognizedClientException", "a-secret-of-the-test is no secret"));
+  const std::string secret = credentials_->given->key.secret_access_key;
+  Always(Error("UnrecognizedClientException", secret + " is no secret"));
   const CasResult result = CasNow(store, "p-1/1/1", Beat(2));
-  EXPECT_EQ(result.error.find("a-secret-of-the-test"), std::string::npos) << result.error;
+  EXPECT_EQ(result.error.find(secret), std::string::npos) << result.error;
   for (const Request& request : fake_->requests) {
-    EXPECT_EQ((request.head + request.body).find("a-secret-of-the-test"), std::string::npos);
+    EXPECT_EQ((request.head + request.body).find(secret), std::string::npos);
   }
 }
 
@@ -240,7 +241,7 @@ TEST_F(DynamoDbStoreTest, WhatMayPassDoesNotStopTheStart) {
     Always(answer);
     EXPECT_TRUE(OpenNow(Make()).ok()) << answer.body;
   }
-  credentials_->missing = "not yet";
+  credentials_->error = base::Error{base::ErrorCode::kRefused, "not yet"};
   EXPECT_TRUE(OpenNow(Make()).ok());
 }
 
