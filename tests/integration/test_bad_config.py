@@ -73,7 +73,7 @@ BROKEN = {
     "too_many_fails": (also(LEASE_TTL, "max_renew_fails = 0"), 9, "lease.max_renew_fails", "1"),
     "word_out_of_list": (edit((STORE_TYPE, 'type = "fil"')), STORE_TYPE, "store.type", "file"),
     "store_of_a_later_version":
-        (edit((STORE_TYPE, 'type = "dynamodb"'), (5, "")), STORE_TYPE, "store.type", "redis"),
+        (edit((STORE_TYPE, 'type = "etcd"'), (5, "")), STORE_TYPE, "store.type", "redis"),
     "text_for_a_number":
         (also(GATE_UPSTREAM, 'max_held = "many"'), 14, "gate.max_held", ""),
     "number_out_of_range": (also(GATE_UPSTREAM, "max_held = -1"), 14, "gate.max_held", "0"),
