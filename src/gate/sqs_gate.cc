@@ -16,7 +16,8 @@ using loop::Loop;
 namespace {
 
 constexpr Duration kTroubleInterval = Duration::Seconds(1);
-constexpr Duration kFullInterval = Duration::Seconds(30);  // a state, not an event
+constexpr Duration kGivenInterval = Duration::Millis(500);  // a drain's end is that short
+constexpr Duration kFullInterval = Duration::Seconds(30);   // a state, not an event
 // One sweep for all messages: their times are whole seconds.
 constexpr Duration kExpiryInterval = Duration::Millis(100);
 // Connections to SQS beside those of receives: everything else is answered in milliseconds.
@@ -59,10 +60,10 @@ SqsGate::SqsGate(const Options& options, Host host_in,
       poll_timer_(host().loop, [this] { EndDuePolls(); }),
       expiry_timer_(host().loop, [this] { LookAtDeadlines(); }),
       give_back_timer_(host().loop, [this] { GiveBackSeen(); }),
+      given_timer_(host().loop, [this] { TellGivenBack(); }),
       sweep_interval_(SweepInterval(options)),
       trouble_limit_(kTroubleInterval),
       full_limit_(kFullInterval),
-      given_limit_(kTroubleInterval),
       latency_(host().metrics.AddHistogram("leasehold_gate_sqs_upstream_seconds",
                                            "From a call to SQS to its answer; receives apart.",
                                            Labels(), observe::LatencyBounds())),
@@ -84,6 +85,7 @@ SqsGate::~SqsGate() {
   }
   for (const auto& connection : connections_) connection->exchange = nullptr;
   while (!connections_.empty()) connections_.back()->Cut();
+  TellGivenBack();
 }
 
 // ---- the valve ----
@@ -102,6 +104,7 @@ base::Status SqsGate::OnValve(const ValveChange& change) {
     }
     case Valve::kClosed: {
       give_back_.DropSeen();
+      TellGivenBack();
       CutExchanges();
       if (const size_t left = in_flight_.EndTerm(); left > 0) {
         host().log.Info(
@@ -157,22 +160,38 @@ void SqsGate::OnGivenBack(const SqsGiveBack::Batch& batch, const SqsGiveBack::Re
                     labels)
         .Add(ok ? result.ok : result.failed);
   }
-  uint64_t suppressed = 0;
-  if (given_limit_.Allow(Loop::Now(), &suppressed)) {
-    host().log.Write(result.failed > 0 ? observe::LogLevel::kWarn : observe::LogLevel::kInfo,
-                     "gate.sqs_given_back", "messages were given back to the queue",
-                     {{"gate", options().name},
-                      {"queue", base::Printable(batch.messages[0].queue)},
-                      {"reason", batch.reason},
-                      {"given_back", uint64_t{result.ok}},
-                      {"failed", uint64_t{result.failed}},
-                      {"error", result.error},
-                      {"suppressed", suppressed}});
-  }
+  NoteGivenBack(batch, result);
   Ticket none;
   Finished(none);
   ArmExpiry();
   ConnectionEnded();
+}
+
+// One line for what is given back within kGivenInterval, and none of it is left out: the end of a
+// drain gives back thousands, ten at a time.
+void SqsGate::NoteGivenBack(const SqsGiveBack::Batch& batch, const SqsGiveBack::Result& result) {
+  const std::string queue = base::Printable(batch.messages[0].queue);
+  const bool first = given_.ok + given_.failed == 0;
+  given_queue_ = first || given_queue_ == queue ? queue : "several";
+  given_reason_ = first || given_reason_ == batch.reason ? batch.reason : "several";
+  given_.ok += result.ok;
+  given_.failed += result.failed;
+  if (result.failed > 0) given_.error = result.error;
+  if (!given_timer_.armed()) given_timer_.StartAfter(kGivenInterval);
+}
+
+void SqsGate::TellGivenBack() {
+  given_timer_.Stop();
+  const SqsGiveBack::Result given = std::exchange(given_, {});
+  if (given.ok + given.failed == 0) return;
+  host().log.Write(given.failed > 0 ? observe::LogLevel::kWarn : observe::LogLevel::kInfo,
+                   "gate.sqs_given_back", "messages were given back to the queue",
+                   {{"gate", options().name},
+                    {"queue", given_queue_},
+                    {"reason", given_reason_},
+                    {"given_back", uint64_t{given.ok}},
+                    {"failed", uint64_t{given.failed}},
+                    {"error", given.error}});
 }
 
 void SqsGate::LookAtDeadlines() {

@@ -123,6 +123,8 @@ class SqsGate final : public GateFrame, public SqsServer {
   // ---- the rest (sqs_gate.cc, sqs_clients.cc, sqs_report.cc) ----
   void GiveBackSeen();
   void OnGivenBack(const SqsGiveBack::Batch& batch, const SqsGiveBack::Result& result);
+  void NoteGivenBack(const SqsGiveBack::Batch& batch, const SqsGiveBack::Result& result);
+  void TellGivenBack();
   void LookAtDeadlines();
   void ArmExpiry();
   SqsExchange& Add(SqsConnection& connection);
@@ -152,6 +154,9 @@ class SqsGate final : public GateFrame, public SqsServer {
   size_t polls_ = 0;                 // receives that wait, are with SQS, or are parked
   size_t reserved_ = 0;              // messages that receives under way may bring
   bool pumping_ = false;
+  SqsGiveBack::Result given_;  // since the last line of it in the log
+  std::string given_queue_;
+  std::string given_reason_;
   bool giving_back_ = false;  // the drain's end is near
   size_t body_bytes_ = 0;
   uint64_t bytes_in_ = 0;
@@ -161,10 +166,10 @@ class SqsGate final : public GateFrame, public SqsServer {
   loop::Timer poll_timer_;
   loop::Timer expiry_timer_;
   loop::Timer give_back_timer_;
+  loop::Timer given_timer_;
   const base::Duration sweep_interval_;
   observe::RateLimit trouble_limit_;
   observe::RateLimit full_limit_;
-  observe::RateLimit given_limit_;
   observe::Histogram& latency_;
   observe::Histogram& receive_latency_;
   std::shared_ptr<SqsGate*> self_;  // for posted work

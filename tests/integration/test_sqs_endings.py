@@ -79,3 +79,17 @@ def test_ten_messages_of_a_mebibyte_that_all_need_escapes_are_received_at_once(g
     answer = receive(one, count=10).response()
     assert answer.status == 200, answer
     assert len(answer.body) > 20 * MIB and answer.body.count(b"ReceiptHandle") == 10
+
+
+def test_the_log_says_how_many_messages_the_end_of_a_drain_gave_back_not_how_many_of_the_first_ten(
+        gate, service, receive):
+    one = gate(step_down_grace="1s")
+    one.wait_active(10)
+    service.send(*(str(i) for i in range(60)))
+    for _ in range(6):
+        assert receive(one, count=10).response().body.count(b"ReceiptHandle") == 10
+    terminate(one)
+    wait_for(lambda: not one.running(), 15, "the process ends")
+    told = one.events("gate.sqs_given_back", reason="grace_over")
+    assert sum(int(line["given_back"]) for line in told) == 60, told
+    assert len(told) <= 3, told
