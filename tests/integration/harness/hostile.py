@@ -72,6 +72,9 @@ class HostileRedis:
         self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()
 
+    def store_options(self):
+        return {"type": "redis", "redis.url": self.url}
+
     @property
     def mode(self):
         return self._mode

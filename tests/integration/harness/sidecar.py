@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -100,7 +101,9 @@ class Sidecar:
             return store
         if hasattr(store, "store_options"):
             return store.store_options()
-        return {"type": "file", "file.dir": str(store)}
+        if isinstance(store, (str, pathlib.Path)):
+            return {"type": "file", "file.dir": str(store)}
+        raise TypeError(f"no store: {store!r}; it has no store_options()")
 
     # ---- life ----
 
