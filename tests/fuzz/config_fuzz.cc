@@ -86,8 +86,12 @@ void CheckGate(const gate::Options& gate, const Config& config) {
   const auto lease = std::find_if(config.leases.begin(), config.leases.end(),
                                   [&](const auto& each) { return each.name == gate.lease; });
   CHECK(lease != config.leases.end(), "a gate of no lease");
-  CHECK(!gate.name.empty() && !gate.listen.empty() && !gate.upstream.empty(), "a gate of nothing");
-  CHECK(gate.upstream.kind == base::Address::Kind::kUnix || gate.upstream.port != 0, "port 0");
+  CHECK(!gate.name.empty() && !gate.listen.empty(), "a gate of nothing");
+  // An sqs gate has no upstream of its own: it is where the service's endpoint is.
+  if (gate.type != gate::Type::kSqs) {
+    CHECK(!gate.upstream.empty(), "a gate to nowhere");
+    CHECK(gate.upstream.kind == base::Address::Kind::kUnix || gate.upstream.port != 0, "port 0");
+  }
   CHECK(gate.max_connections > 0 && gate.head_bytes_max > 0 && gate.buffer_bytes > 0, "no room");
   CHECK(!gate.forwards() || (!gate.peer_listen.empty() && !gate.outbound), "nowhere to forward");
   const bool tcp = gate.type == gate::Type::kTcp;

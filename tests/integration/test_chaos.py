@@ -82,7 +82,7 @@ def test_nothing_is_left_running_when_it_is_interrupted(tmp_path):
     wait_for(lambda: b"storm 1" in (tmp_path / "said").read_bytes(), 60, "the first storm")
     assert len(ours()) >= 7  # three sidecars, three applications, a store
     run.send_signal(signal.SIGINT)
-    assert run.wait(30) == 130
+    assert run.wait(60) == 130
     wait_for(lambda: not ours(), 5, lambda: f"still there: {ours()}")
 
 

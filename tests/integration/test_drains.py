@@ -101,7 +101,8 @@ def test_case_19_busy_clients_a_websocket_and_idle_tcp_all_leave_within_the_grac
     asking.stop()
     last_byte = max([b.last_byte_at for b in busy] + ends)
     shut = max(e.at for e in one.events("gate.closed", since=at))
-    assert shut <= released <= opened
+    # The next holder may see the release before the former one has its confirmation.
+    assert shut <= released and shut <= opened
     assert asking.oks()[0].received + READER_LAG > last_byte
     assert_no_overlap(*apps)
     assert {t for t, *_ in assert_no_overlap(*apps)} == {1, 2}
