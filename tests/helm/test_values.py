@@ -72,7 +72,7 @@ REFUSED = {
         ([put("config.store.redis.url", "redis://me@redis:6379/0")],
          ["names a user, but no password", "secrets.redisPassword"]),
     "a_grace_period_that_cuts_the_drain":
-        ([put("terminationGracePeriodSeconds", 30)], ["terminationGracePeriodSeconds: 30", "forward at SIGTERM (20 s)", "need 56"]),
+        ([put("terminationGracePeriodSeconds", 30)], ["terminationGracePeriodSeconds: 30", "wait for at SIGTERM (20 s)", "need 56"]),
     "a_grace_that_cannot_be_read":
         ([lease(step_down_grace="${GRACE}")], ["step_down_grace", '"${GRACE}"', "written out"]),
     "a_lease_name_from_the_environment":
