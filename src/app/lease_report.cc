@@ -25,16 +25,6 @@ constexpr CounterName kTokenRegressions = {
 constexpr CounterName kRenewals = {"leasehold_lease_renewals_total",
                                    "Renewals answered, by result."};
 
-std::string_view CasOutcomeName(store::CasResult::Outcome outcome) {
-  switch (outcome) {
-    case store::CasResult::Outcome::kApplied: return "ok";
-    case store::CasResult::Outcome::kConflict: return "conflict";
-    case store::CasResult::Outcome::kAmbiguous: return "ambiguous";
-    case store::CasResult::Outcome::kRefused: return "refused";
-  }
-  return "ambiguous";
-}
-
 // One sentence for people, per notice: what it means and, where there is something to do, what.
 std::string_view NoticeSentence(const lease::NoticeEffect& effect) {
   switch (effect.notice) {
@@ -137,7 +127,7 @@ void LeaseReport::MakeCounters() {
   for (const Outcome outcome :
        {Outcome::kApplied, Outcome::kConflict, Outcome::kAmbiguous, Outcome::kRefused}) {
     renewals_[static_cast<size_t>(outcome)] = &Counter(
-        kRenewals.name, kRenewals.help, {{"result", std::string(CasOutcomeName(outcome))}});
+        kRenewals.name, kRenewals.help, {{"result", std::string(store::ResultName(outcome))}});
   }
 }
 

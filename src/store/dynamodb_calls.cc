@@ -16,21 +16,6 @@ bool Throttled(const DynamoDbAnswer& answer) {
   return answer.failure && answer.failure->cause == Cause::kThrottled;
 }
 
-std::string_view Word(ReadResult::Outcome outcome) {
-  if (outcome == ReadResult::Outcome::kAmbiguous) return "ambiguous";
-  return outcome == ReadResult::Outcome::kRefused ? "refused" : "ok";
-}
-
-std::string_view Word(CasResult::Outcome outcome) {
-  switch (outcome) {
-    case CasResult::Outcome::kApplied: return "ok";
-    case CasResult::Outcome::kConflict: return "conflict";
-    case CasResult::Outcome::kAmbiguous: return "ambiguous";
-    case CasResult::Outcome::kRefused: return "refused";
-  }
-  return "ambiguous";
-}
-
 }  // namespace
 
 DynamoDbItem DynamoDbStore::ItemOf(std::string_view lease) const {
@@ -43,7 +28,7 @@ void DynamoDbStore::Read(std::string_view lease, Duration timeout, ReadCallback 
   Send(kGetItem, GetItemBody(place_.table, item.key), timeout,
        [this, item, started, done = std::move(done)](const DynamoDbAnswer& answer) {
          ReadResult result = JudgeRead(place_, item, answer);
-         Count("read", Throttled(answer) ? "throttled" : Word(result.outcome), started);
+         Count("read", Throttled(answer) ? "throttled" : ResultName(result.outcome), started);
          done(std::move(result));
        });
 }
@@ -81,7 +66,7 @@ void DynamoDbStore::OnCasAnswer(const CasCallPtr& call, const DynamoDbAnswer& an
 
 void DynamoDbStore::FinishCas(const CasCallPtr& call, CasResult result,
                               const DynamoDbAnswer& answer) {
-  Count("cas", Throttled(answer) ? "throttled" : Word(result.outcome), call->started);
+  Count("cas", Throttled(answer) ? "throttled" : ResultName(result.outcome), call->started);
   call->done(std::move(result));
 }
 

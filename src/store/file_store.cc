@@ -33,26 +33,6 @@ constexpr const char* kClosing = "the store is being closed";
 using PlacePtr = std::shared_ptr<const FilePlace>;
 using ProcessFilePtr = std::shared_ptr<ProcessFile>;
 
-std::string_view Word(ReadResult::Outcome outcome) {
-  switch (outcome) {
-    case ReadResult::Outcome::kAbsent:
-    case ReadResult::Outcome::kRecord: return "ok";
-    case ReadResult::Outcome::kAmbiguous: return "ambiguous";
-    case ReadResult::Outcome::kRefused: return "refused";
-  }
-  CHECK(false, "a ReadResult outcome outside its list");
-}
-
-std::string_view Word(CasResult::Outcome outcome) {
-  switch (outcome) {
-    case CasResult::Outcome::kApplied: return "ok";
-    case CasResult::Outcome::kConflict: return "conflict";
-    case CasResult::Outcome::kAmbiguous: return "ambiguous";
-    case CasResult::Outcome::kRefused: return "refused";
-  }
-  CHECK(false, "a CasResult outcome outside its list");
-}
-
 std::string_view Word(const base::Status& status) {
   if (status.ok()) return "ok";
   const bool passes = status.error().code == base::ErrorCode::kUnavailable ||
@@ -211,12 +191,12 @@ void FileStore::Read(std::string_view lease, base::Duration timeout, ReadCallbac
     return WorkerCalls::Attempt{};
   };
   call.finish = [this, result, since, done, name = std::string(lease)] {
-    Count("read", Word(result->outcome), since);
+    Count("read", ResultName(result->outcome), since);
     if (result->outcome == ReadResult::Outcome::kRecord) hints_.Seen(name, result->record);
     done(std::move(*result));
   };
   call.give_up = [this, since, done = std::move(done)](const std::string& why) {
-    Count("read", Word(ReadResult::Outcome::kAmbiguous), since);
+    Count("read", ResultName(ReadResult::Outcome::kAmbiguous), since);
     ReadResult none;
     none.error = why;
     done(std::move(none));
@@ -243,7 +223,7 @@ void FileStore::CompareAndSet(std::string_view lease, const std::optional<lease:
   };
   call.finish = [this, work, since, done] {
     CasResult& result = work->attempt.result;
-    Count("cas", Word(result.outcome), since);
+    Count("cas", ResultName(result.outcome), since);
     if (result.record) hints_.Seen(work->request.lease, *result.record);
     if (result.outcome == CasResult::Outcome::kApplied) {
       hints_.Seen(work->request.lease, work->request.record);
@@ -251,7 +231,7 @@ void FileStore::CompareAndSet(std::string_view lease, const std::optional<lease:
     done(std::move(result));
   };
   call.give_up = [this, since, done = std::move(done)](const std::string& why) {
-    Count("cas", Word(CasResult::Outcome::kAmbiguous), since);
+    Count("cas", ResultName(CasResult::Outcome::kAmbiguous), since);
     CasResult unknown;
     unknown.error = why;
     done(std::move(unknown));

@@ -56,6 +56,11 @@ struct CasResult {
   std::optional<int64_t> store_unix_ms;  // as in ReadResult
 };
 
+// "ok" (also of an absent record, and of a write that was applied), "conflict", "ambiguous",
+// "refused": the results of StoreStats and of metrics.
+std::string_view ResultName(ReadResult::Outcome outcome);
+std::string_view ResultName(CasResult::Outcome outcome);
+
 struct WatchEvent {
   enum class Kind {
     kChangedHands,  // released, acquired, draining: read at once

@@ -10,21 +10,6 @@ namespace {
 
 using base::Duration;
 
-std::string_view Word(ReadResult::Outcome outcome) {
-  if (outcome == ReadResult::Outcome::kAmbiguous) return "ambiguous";
-  return outcome == ReadResult::Outcome::kRefused ? "refused" : "ok";
-}
-
-std::string_view Word(CasResult::Outcome outcome) {
-  switch (outcome) {
-    case CasResult::Outcome::kApplied: return "ok";
-    case CasResult::Outcome::kConflict: return "conflict";
-    case CasResult::Outcome::kAmbiguous: return "ambiguous";
-    case CasResult::Outcome::kRefused: return "refused";
-  }
-  return "ambiguous";
-}
-
 std::string WaitCommand(int replicas, const std::string& millis) {
   const std::string count = std::to_string(replicas);
   return proto::FormatRespCommand(std::vector<std::string_view>{"WAIT", count, millis});
@@ -55,7 +40,7 @@ void RedisStore::OnReadAnswer(const ReadCallPtr& call, bool by_digest, const Red
 }
 
 void RedisStore::FinishRead(const ReadCallPtr& call, ReadResult result) {
-  Count("read", Word(result.outcome), call->started);
+  Count("read", ResultName(result.outcome), call->started);
   call->done(std::move(result));
 }
 
@@ -123,7 +108,7 @@ void RedisStore::OnWaitAnswer(const CasCallPtr& call, int sending, const RedisAn
 
 void RedisStore::FinishCas(const CasCallPtr& call, CasResult result) {
   if (std::exchange(call->answered, true)) return;
-  Count("cas", Word(result.outcome), call->started);
+  Count("cas", ResultName(result.outcome), call->started);
   call->done(std::move(result));
 }
 
